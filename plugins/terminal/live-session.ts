@@ -195,11 +195,15 @@ export class LiveSession implements SessionTimes {
     }).catch(() => {})
   }
 
-  async #sayFarewell(viewer: Viewer, showing: Promise<void>, reason: EndReason): Promise<void> {
+  async #sayFarewell({ socket }: Viewer, showing: Promise<void>, reason: EndReason): Promise<void> {
+    if (reason === 'access-lost') {
+      // As the kernel closes it. What has been written since is nothing for them.
+      socket.close(1008, 'access denied')
+      return
+    }
     const say = async (): Promise<void> => {
-      // What may have been written since is nothing for who has lost their access.
-      if (reason !== 'access-lost') await showing
-      await viewer.socket.send(closedFrame(reason))
+      await showing
+      await socket.send(closedFrame(reason))
     }
     await bounded(say, { ms: farewellMs, what: 'a client' })
   }

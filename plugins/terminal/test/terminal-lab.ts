@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import {
   createTestKernel,
   TestClient,
@@ -8,6 +11,7 @@ import {
   until
 } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
+import type { Test } from 'tap'
 import { WebSocket } from 'ws'
 
 export const docker = new Docker()
@@ -76,6 +80,26 @@ export async function signIn(k: TestKernel, name: string): Promise<TestClient> {
   return new TestClient(k.url, { cookie: cookies.join('; '), 'x-csrf-token': csrf }, id)
 }
 
+/** An image without any shell, that serves on 8080; its name. */
+export async function imageWithoutShell(t: Pick<Test, 'teardown'>): Promise<string> {
+  const name = `busbar-test-shell-less:${randomBytes(4).toString('hex')}`
+  const directory = await mkdtemp(join(tmpdir(), 'busbar-shell-less-'))
+  try {
+    await writeFile(
+      join(directory, 'Dockerfile'),
+      'FROM busybox:lab\nEXPOSE 8080\nCMD ["/usr/bin/httpd", "-f", "-p", "8080", "-h", "/tmp"]\nRUN rm -f /usr/bin/sh /usr/bin/ash\n'
+    )
+    const stream = await docker.buildImage({ context: directory, src: ['Dockerfile'] }, { t: name })
+    await new Promise<void>((resolve, reject) =>
+      docker.modem.followProgress(stream, error => (error === null ? resolve() : reject(error)))
+    )
+    t.teardown(async () => await docker.getImage(name).remove({ force: true }))
+    return name
+  } finally {
+    await rm(directory, { recursive: true })
+  }
+}
+
 export interface TerminalLab {
   k: TestKernel
   readonly projectId: string
@@ -120,6 +144,7 @@ export async function openTerminalLab(
     ...fields
   })
   const applicationId = body.id as string
+  const slug = body.slug as string
   const path = `/api/projects/${projectId}/applications/${applicationId}`
   const lab: TerminalLab = {
     k,
@@ -127,10 +152,9 @@ export async function openTerminalLab(
     applicationId,
     path,
     container: async () => {
-      const [serving, ...others] = await docker.listContainers({
-        filters: { label: [`application-id=${applicationId}`] }
-      })
-      if (serving === undefined || others.length > 0) throw new Error(`${others.length} other containers run`)
+      const running = await docker.listContainers({ filters: { label: [`application-id=${applicationId}`] } })
+      const serving = running.find(({ Names: names }) => names.includes(`/${slug}`))
+      if (serving === undefined) throw new Error('no container serves')
       return serving.Id
     },
     processes: async containerId => {
