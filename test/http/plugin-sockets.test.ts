@@ -29,6 +29,15 @@ const rooms = definePlugin({
       }
     })
     socket({
+      url: '/api/ws/walls',
+      summary: 'Talk to a wall',
+      access: allow.session({ project: 'none' }),
+      handler: async ({ signal }) => {
+        await once(signal, 'abort')
+        lost.push('a wall')
+      }
+    })
+    socket({
       url: '/api/ws/desks/:projectId',
       summary: 'Sit at a desk',
       access: allow.session({ project: 'none' }),
@@ -114,6 +123,19 @@ function isAwaited(socket: WebSocket): boolean {
   socket.send(word)
   return true
 }
+
+test('a client that has gone is noticed also where nothing is taken from it', async t => {
+  const socket = await open('/api/ws/walls')
+  for (let n = 0; n < 200; n++) socket.send('x'.repeat(60_000))
+  await until(() => socket.bufferedAmount > 2 ** 20, 'it waits')
+  socket.terminate()
+  const gone = async (): Promise<boolean> => {
+    await clock.advance(30_000)
+    return lost.includes('a wall')
+  }
+  await until(gone, 'its socket is closed')
+  t.same(lost.splice(0), ['a wall'])
+})
 
 test('a frame that is too large is answered with 1009', async t => {
   const socket = await open('/api/ws/rooms/0001')
