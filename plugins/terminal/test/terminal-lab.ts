@@ -14,7 +14,7 @@ import Docker from 'dockerode'
 import type { Test } from 'tap'
 import { WebSocket } from 'ws'
 
-export const docker = new Docker()
+const machine = new Docker()
 
 /** An attached client: what it was shown, and how its socket ended. */
 export class TestTerminal {
@@ -89,11 +89,11 @@ export async function imageWithoutShell(t: Pick<Test, 'teardown'>): Promise<stri
       join(directory, 'Dockerfile'),
       'FROM busybox:lab\nEXPOSE 8080\nCMD ["/usr/bin/httpd", "-f", "-p", "8080", "-h", "/tmp"]\nRUN rm -f /usr/bin/sh /usr/bin/ash\n'
     )
-    const stream = await docker.buildImage({ context: directory, src: ['Dockerfile'] }, { t: name })
+    const stream = await machine.buildImage({ context: directory, src: ['Dockerfile'] }, { t: name })
     await new Promise<void>((resolve, reject) =>
-      docker.modem.followProgress(stream, error => (error === null ? resolve() : reject(error)))
+      machine.modem.followProgress(stream, error => (error === null ? resolve() : reject(error)))
     )
-    t.teardown(async () => await docker.getImage(name).remove({ force: true }))
+    t.teardown(async () => await machine.getImage(name).remove({ force: true }))
     return name
   } finally {
     await rm(directory, { recursive: true })
@@ -124,12 +124,13 @@ export interface TerminalLab {
 
 const serve = `sh -c "mkdir -p /tmp/w && echo up > /tmp/w/index.html && exec httpd -f -p 8080 -h /tmp/w"`
 
-/** A platform with an application that runs busybox, owned by the user `ann`. */
+/** A platform with an application that runs busybox, owned by the user `ann`; on `docker`, where `environment` names it. */
 export async function openTerminalLab(
-  options: TestKernelOptions = {},
+  options: TestKernelOptions & { readonly docker?: Docker } = {},
   fields: object = {}
 ): Promise<TerminalLab> {
-  const k = await createTestKernel(options)
+  const { docker = machine, ...kernelOptions } = options
+  const k = await createTestKernel(kernelOptions)
   const ann = await k.as.session('ann')
   const projectId = (
     await ann.post('/api/projects', { name: 'Lab', slug: `lab-${randomBytes(3).toString('hex')}` })
@@ -188,7 +189,7 @@ export async function openTerminalLab(
           "select details from kernel.audit_log where action = 'terminal.session.ended' order by created_at desc, id"
         )
       ).map(({ details }) => details),
-    restart: async (more = options) => {
+    restart: async (more = kernelOptions) => {
       const { state } = lab.k
       await lab.k.stop()
       lab.k = await createTestKernel({ ...more, state })
