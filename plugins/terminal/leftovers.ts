@@ -1,4 +1,4 @@
-import type { Clock, Log } from 'busbar/sdk'
+import { type Clock, isProblem, type Log } from 'busbar/sdk'
 import { unattendedMs } from './overdue.js'
 import type { SessionEnds } from './session-ends.js'
 import type { SessionRow, SessionStore } from './session-store.js'
@@ -7,7 +7,7 @@ const lookEveryMs = 10_000
 /** So many looks in a row at which nothing of a process has moved, and it is gone. Looks that fail count for nothing. */
 const silentLooks = 3
 /** Whoever ends a session has so long to do everything. */
-const endingMs = 30_000
+const endingMs = 15_000
 const firstPauseMs = 10_000
 const lastPauseMs = 10 * 60_000
 
@@ -81,14 +81,19 @@ export class Leftovers {
     return [...silences].filter(([, { looks }]) => looks >= silentLooks).map(([id]) => id)
   }
 
-  /** What cannot be cleared is tried again, ever more seldom: a container may never let it be done, and ends one day. */
+  /**
+   * What cannot be cleared is tried again: as soon as the engine is there, and ever more seldom where a container does not
+   * let it be done, which may be so until that ends.
+   */
   async #clear(row: SessionRow): Promise<void> {
     const { ends, clock, log } = this.parts
     try {
       await ends.clear(row)
       this.#failures.delete(row.id)
     } catch (error) {
-      const pauseMs = Math.min((this.#failures.get(row.id)?.pauseMs ?? firstPauseMs / 2) * 2, lastPauseMs)
+      const isAway = isProblem(error) && error.code === 'E_ENGINE_UNREACHABLE'
+      const before = this.#failures.get(row.id)?.pauseMs ?? firstPauseMs / 2
+      const pauseMs = isAway ? firstPauseMs : Math.min(before * 2, lastPauseMs)
       this.#failures.set(row.id, { pauseMs, againAt: clock.now().getTime() + pauseMs })
       log.warn(
         { err: error, session: row.id, container: row.container_id, pauseMs },

@@ -6,7 +6,7 @@ import { outputFrames } from '../output-frames.js'
 import { asReadable } from '../output-lines.js'
 import { problems } from '../problems.js'
 import { startHijacked } from './hijacked-exec.js'
-import { supervisorScript } from './supervisor-script.js'
+import { markName, supervisorScript } from './supervisor-script.js'
 
 /** How long programs have to end by themselves when their terminal hangs up. */
 const graceMs = 1000
@@ -38,6 +38,8 @@ export class Supervisor {
     const { stream } = await startHijacked(engine, {
       containerId,
       command: ['sh', '-c', supervisorScript, 'busbar-terminal', terminalId],
+      // Of the terminal too: an engine that was killed leaves one behind, which hears of nothing any more.
+      env: { [markName]: terminalId },
       hasTerminal: false,
       signal
     })
