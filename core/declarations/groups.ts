@@ -15,6 +15,7 @@ const texts: Readonly<Record<string, string>> = {
   Projects: 'What applications lie in, with those who may see and change them.',
   Public: 'What anybody may call: to sign in, to accept an invitation, to be well.',
   'Registry Accounts (Admin)': 'Accounts at image registries for all projects.',
+  'Terminal Access': 'A shell in the container of an application, over a WebSocket.',
   'Users (Admin)': 'The accounts of this instance, and invitations to have one.'
 }
 

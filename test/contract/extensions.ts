@@ -227,6 +227,9 @@ export const fields: Readonly<Record<string, Readonly<Record<string, string>>>> 
     old_version_killed: 'whether the old version had to be killed because it ignored SIGTERM',
     build_engine: 'what has carried out the commands of its build'
   },
+  'POST /api/projects/{projectId}/applications/{applicationId}/terminal': {
+    shell: 'which shell it has become, where another one was asked for'
+  },
   invitationResponse: {
     link: 'an administrator can hand on the invitation where no mail is sent'
   }
