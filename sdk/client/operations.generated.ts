@@ -188,7 +188,7 @@ export interface Schemas {
     resource_id: string | null
     /** What that is called now; empty when it is gone, or its kind has no names. */
     resource_name: string
-    /** `outcome` is `success` or `failure`; of a failure there are `status`, `code` and `error` of the answer. Bodies of requests are never recorded. */
+    /** `outcome` is `success` or `failure`; of a failure there are `status`, `code` and `error` of the answer. Some actions tell more, as the end of a terminal its `reason`. Bodies of requests are never recorded. */
     details: Record<string, unknown>
     /** Where the request came from; null where that is not known. */
     ip_address: string | null
@@ -327,6 +327,11 @@ export interface Schemas {
     name: string
     /** What the names of containers, networks and hosts of the project begin with: `a-z`, `0-9` and inner hyphens, 40 characters at most. The only one of the platform, and never changed. */
     slug: string
+  }
+  /** What is to run in the terminal. */
+  CreateTerminalSession: {
+    /** The shell to start: `sh`, `bash`, `ash`, `zsh` or `fish`. Left out, and for anything else, it is `sh`. */
+    shell?: string | null
   }
   /** A token that is to be made. */
   CreateToken: {
@@ -1107,6 +1112,13 @@ export interface Schemas {
   Status: {
     /** What has been done, in a word or two: `deleted`, `updated`. */
     status: string
+  }
+  /** A terminal session. It is there for a minute, and starts its shell when somebody attaches to it. */
+  TerminalSession: {
+    /** The session, for the path of the WebSocket `/api/ws/terminal/{sessionId}`: 32 hexadecimal digits. */
+    session_id: string
+    /** The shell that it starts. */
+    shell: "sh" | "bash" | "ash" | "zsh" | "fish"
   }
   /** A personal access token, without its value. */
   Token: {
@@ -2277,6 +2289,17 @@ export interface Operations {
     body: undefined
     answer: Schemas['Application']
   }
+  'POST /api/projects/{projectId}/applications/{applicationId}/terminal': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+    }
+    query: {}
+    body: Schemas['CreateTerminalSession']
+    answer: Schemas['TerminalSession']
+  }
   'PUT /api/projects/{projectId}/applications/{applicationId}/webhook': {
     params: {
       /** The `id` of the project. */
@@ -3144,6 +3167,12 @@ export interface NamedOperations {
    */
   StopApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/stop'
   /**
+   * Create Terminal Session. Makes a session for a terminal in the container that serves the application. It is opened with the WebSocket `/api/ws/terminal/{sessionId}` within a minute, by the same sign-in. The container has to run and to have `sh`. Start and end of a session are in the audit log; what is typed and written is not.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
+   */
+  CreateTerminalSession: 'POST /api/projects/{projectId}/applications/{applicationId}/terminal'
+  /**
    * Update Webhook. What the body leaves out stays.
    *
    * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
@@ -3452,6 +3481,7 @@ export const operationKeys: NamedOperations = {
   UpdateApplicationRuntime: 'PUT /api/projects/{projectId}/applications/{applicationId}/runtime',
   StartApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/start',
   StopApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/stop',
+  CreateTerminalSession: 'POST /api/projects/{projectId}/applications/{applicationId}/terminal',
   UpdateApplicationWebhook: 'PUT /api/projects/{projectId}/applications/{applicationId}/webhook',
   RevealWebhookSecret: 'GET /api/projects/{projectId}/applications/{applicationId}/webhook/reveal',
   ListProjectEnvVars: 'GET /api/projects/{projectId}/env',
