@@ -15,12 +15,14 @@ import type {
   TerminalOptions
 } from './container.js'
 import type { ContainerEvent, EngineInfo, VolumeUsage } from './engine.js'
+import type { EngineInventory } from './inventory.js'
 import type { Owner } from './owner.js'
 
 export type * from './container.js'
 export type * from './engine.js'
 export { machineFactsMs } from './engine.js'
 export { type HeldBy, heaviestOwners, type OwnerHolding } from './holders.js'
+export * from './inventory.js'
 export { type Owner, ownerKeys } from './owner.js'
 export { containerProblems, engineProblems, terminalProblems } from './problems.js'
 
@@ -185,3 +187,6 @@ export interface ContainerRuntime {
 }
 
 export const containerRuntime = service<ContainerRuntime>('containers.runtime')
+
+/** What there is on the engine. */
+export const engineInventory = service<EngineInventory>('containers.inventory')

@@ -9,6 +9,28 @@ export interface EngineInfo {
   /** What images are made for that it runs: `linux/amd64`. */
   readonly platform: string
   readonly containers: number
+  readonly containersRunning: number
+  readonly containersPaused: number
+  readonly containersStopped: number
+  /** Those without a name too. */
+  readonly images: number
+  /** What the engine's machine is called. */
+  readonly name: string
+  /** `Debian GNU/Linux 12 (bookworm)` */
+  readonly operatingSystem: string
+  /** `linux` */
+  readonly osType: string
+  /** As the machine calls it: `x86_64`. */
+  readonly architecture: string
+  readonly kernelVersion: string
+  /** Where the output of containers goes unless they say otherwise, in the engine's words: `json-file`. */
+  readonly loggingDriver: string
+  /** What makes control groups, in the engine's words: `cgroupfs`, `systemd`. */
+  readonly cgroupDriver: string
+  /** What of a container the machine cannot limit, although it was asked to: its kernel or its control groups do not support it. */
+  readonly unlimited: ReadonlyArray<'memory' | 'swap' | 'cpu' | 'processes'>
+  /** How far the engine's clock is ahead of the platform's, to some tens of milliseconds; null where it does not tell the time. */
+  readonly clockAheadMs: number | null
   /** Of the engine's machine. */
   readonly cores: number
   readonly memoryBytes: number

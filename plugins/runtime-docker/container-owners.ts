@@ -30,6 +30,11 @@ export class ContainerOwners {
     return seen === undefined ? undefined : this.ofInspected(seen)
   }
 
+  /** Undefined for one that was not asked for yet; null for one that is not ours. */
+  known(containerId: string): Owner | null | undefined {
+    return this.#known.get(containerId)
+  }
+
   ofInspected(
     seen: InspectedContainer & Pick<Docker.ContainerInspectInfo, 'Id' | 'Name'>
   ): Owner | undefined {

@@ -57,6 +57,8 @@ import { buildImage } from './image-build.js'
 import { loadImage } from './image-load.js'
 import { ImageUses } from './image-use.js'
 import { Images } from './images.js'
+import { DiskMeasure } from './inventory/disk-measure.js'
+import { Inventory } from './inventory/inventory.js'
 import { capOptions, guardLabelled } from './label-guard.js'
 import { instanceLabel, isAmong, ownerFilter } from './labels.js'
 import { containerLines } from './output-lines.js'
@@ -106,6 +108,8 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   readonly #volumes: Volumes
   readonly leftVolumes: LeftVolumes
   readonly disk: DiskAccounts
+  /** Everything on the engine. */
+  readonly inventory: Inventory
   readonly #description: EngineDescription
 
   constructor(private readonly dependencies: RuntimeDependencies) {
@@ -115,7 +119,8 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     this.#engine = engine
     this.#identity = identity
     this.#owners = new ContainerOwners(engine, identity, log)
-    const found = { ...dependencies, engine, identity, owners: this.#owners }
+    const measure = new DiskMeasure({ ...dependencies, engine })
+    const found = { ...dependencies, engine, identity, owners: this.#owners, measure }
     const { access, volumes, leftVolumes } = removing(found)
     this.#access = access
     this.#volumes = volumes
@@ -151,7 +156,8 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     this.#buildCache = new BuildCache({ engine, identity })
     this.#imageUses = new ImageUses({ engine, identity, list: async () => await this.#buildCache.listing() })
     this.#platform = new PlatformContainer(engine, ownContainerNames(settings.own_container))
-    this.#description = new EngineDescription({ engine, platform: this.#platform, settings })
+    this.#description = new EngineDescription({ ...dependencies, engine, platform: this.#platform })
+    this.inventory = new Inventory({ ...found, platform: this.#platform })
     const buildPlaces = async () =>
       (
         await Promise.all([...this.#footprints].map(async footprint => (await footprint.places?.()) ?? []))

@@ -1,4 +1,4 @@
-import type { ContainerRuntime } from 'busbar/api/containers'
+import type { ContainerRuntime, EngineInventory } from 'busbar/api/containers'
 import type { ImageService } from 'busbar/api/images'
 
 /** What other plugins may do with containers, and nothing that the runtime can do beside it. */
@@ -39,6 +39,15 @@ export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => (
 
   commandEnvironment: () => runtime.commandEnvironment(),
   capLabelled: (label, caps, options) => runtime.capLabelled(label, caps, options)
+})
+
+/** The same of what there is. */
+export const offeredInventory = (inventory: EngineInventory): EngineInventory => ({
+  containers: signal => inventory.containers(signal),
+  images: signal => inventory.images(signal),
+  networks: signal => inventory.networks(signal),
+  volumes: signal => inventory.volumes(signal),
+  diskUse: signal => inventory.diskUse(signal)
 })
 
 /** The same for images. */

@@ -44,11 +44,20 @@ export class PlatformContainer {
 
   /** True when the platform runs in a container of this engine. */
   async isKnown(): Promise<boolean> {
-    return (await this.#id()) !== undefined
+    return (await this.id()) !== undefined
+  }
+
+  /** Undefined where it runs in none of this engine. */
+  async id(): Promise<string | undefined> {
+    this.#found ??= this.#find()
+    return await this.#found.catch((error: unknown) => {
+      this.#found = undefined
+      throw error
+    })
   }
 
   async join(network: string): Promise<void> {
-    const id = await this.#id()
+    const id = await this.id()
     if (id === undefined) return
     const seen = await this.#inspect(id)
     if (seen?.NetworkSettings.Networks[network] !== undefined) return
@@ -62,7 +71,7 @@ export class PlatformContainer {
   }
 
   async leave(networkId: string): Promise<void> {
-    const id = await this.#id()
+    const id = await this.id()
     if (id === undefined) return
     const seen = await this.#inspect(id)
     const isIn = Object.values(seen?.NetworkSettings.Networks ?? {}).some(
@@ -76,14 +85,6 @@ export class PlatformContainer {
       },
       { absent: [403, 404] }
     )
-  }
-
-  async #id(): Promise<string | undefined> {
-    this.#found ??= this.#find()
-    return await this.#found.catch((error: unknown) => {
-      this.#found = undefined
-      throw error
-    })
   }
 
   async #find(): Promise<string | undefined> {

@@ -31,6 +31,12 @@ export const problems = problemTable({
     'the Docker Engine at {address} was asked to {task} and closed the connection or did not answer in time',
     'see whether dockerd is running and what its log says'
   ],
+  answerLate: [
+    503,
+    'E_ENGINE_UNREACHABLE',
+    'the Docker Engine was asked to {task} and has not finished its answer after {seconds} s',
+    'see the log of dockerd, and what else keeps its machine busy'
+  ],
   answerCut: [
     503,
     'E_ENGINE_UNREACHABLE',

@@ -1,4 +1,4 @@
-import { containerRuntime } from 'busbar/api/containers'
+import { containerRuntime, engineInventory } from 'busbar/api/containers'
 import { imageService } from 'busbar/api/images'
 import { projectDirectory, projectTeardown } from 'busbar/api/projects'
 import { type Contributor, healthChecks, kernel, type ServiceBinder, type StartContext } from 'busbar/sdk'
@@ -11,7 +11,7 @@ import { keepLimits } from './host/keep-limits.js'
 import { localTools } from './host/local-tools.js'
 import { readInstanceId } from './instance-id.js'
 import { NetworkRemoval } from './network-removal.js'
-import { offeredImages, offeredRuntime } from './offered-services.js'
+import { offeredImages, offeredInventory, offeredRuntime } from './offered-services.js'
 import type { Settings } from './settings.js'
 
 export const needs = {
@@ -68,6 +68,7 @@ export async function startRuntimeDocker({
 
 export function runtimeDockerServices(provide: ServiceBinder, { runtime }: RuntimeDocker): void {
   provide(containerRuntime, offeredRuntime(runtime))
+  provide(engineInventory, offeredInventory(runtime.inventory))
   provide(imageService, offeredImages(runtime))
 }
 

@@ -1,15 +1,12 @@
 import type { Owner, VolumeUsage } from 'busbar/api/containers'
 import { type Clock, isProblem } from 'busbar/sdk'
-import type Docker from 'dockerode'
 import type { ContainerAccess } from './container-access.js'
 import type { EngineClient } from './engine-client.js'
 import type { Identity } from './identity.js'
+import type { DiskMeasure } from './inventory/disk-measure.js'
 import { instanceLabel, isAmong, ownerFilter, ownerText } from './labels.js'
 import { problems } from './problems.js'
 import { longestSeconds, type VolumeEmptier } from './removal/volume-emptier.js'
-
-const busyPollMs = 200
-const busyAttempts = 150
 
 /** The engine's own names for volumes that an image declares and nothing else names. */
 export const isAnonymous = (volume: string): boolean => /^[0-9a-f]{64}$/.test(volume)
@@ -25,6 +22,7 @@ interface VolumesParts {
   readonly clock: Clock
   readonly access: Pick<ContainerAccess, 'find' | 'remove'>
   readonly emptier: Pick<VolumeEmptier, 'empty'>
+  readonly measure: Pick<DiskMeasure, 'read'>
 }
 
 /** Named volumes on the engine: made, measured and removed. */
@@ -132,33 +130,9 @@ export class Volumes {
 
   /** Of every volume of the engine, which walks through all of them. */
   async sizes(): Promise<ReadonlyMap<string, number>> {
-    for (let attempt = 1; ; attempt++) {
-      const usage = await this.parts.engine
-        .call(
-          'measure its volumes',
-          async docker => (await docker.df()) as { Volumes: Docker.VolumeInspectInfo[] | null },
-          {
-            patient: true,
-            explain: ({ words }) =>
-              attempt < busyAttempts && /already running/i.test(words) ? problems.measuring() : undefined
-          }
-        )
-        .catch(async (error: unknown) => {
-          // The engine measures for one caller at a time and sends the others away.
-          if (!isMeasuring(error)) throw error
-          await this.parts.clock.sleep(busyPollMs)
-          return undefined
-        })
-      if (usage !== undefined)
-        return new Map(
-          (usage.Volumes ?? []).map(({ Name, UsageData }) => [Name, Math.max(0, UsageData?.Size ?? 0)])
-        )
-    }
+    return (await this.parts.measure.read()).volumeBytes
   }
 }
-
-const isMeasuring = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === 'E_ENGINE_MEASURING'
 
 // It becomes part of a URL.
 function checked(name: string): string {

@@ -52,7 +52,7 @@ function read(body: Buffer, { headers }: IncomingMessage): Buffer | object {
 }
 
 /** Where the end of the connection is the end of the answer, a part of one can be told by what it says alone. */
-class UnfinishedAnswer extends Error {
+export class UnfinishedAnswer extends Error {
   readonly code = 'ERR_STREAM_PREMATURE_CLOSE'
 
   constructor() {

@@ -43,6 +43,8 @@ import { readEngineError } from '../../plugins/runtime-docker/engine-failure.js'
 import { readCounts } from '../../plugins/runtime-docker/files/file-count.js'
 import { readOpenFiles, readProcesses } from '../../plugins/runtime-docker/files/open-files.js'
 import { checkImage } from '../../plugins/runtime-docker/image-reference.js'
+import { RowScanner } from '../../plugins/runtime-docker/inventory/json-rows.js'
+import { listedText } from '../../plugins/runtime-docker/inventory/listed-text.js'
 import { layerSizes } from '../../plugins/runtime-docker/layer-sizes.js'
 import { containerLines, jsonLines, OutputLines } from '../../plugins/runtime-docker/output-lines.js'
 import { pullProblem } from '../../plugins/runtime-docker/pull-failure.js'
@@ -110,6 +112,19 @@ async function eventsIn(text: string, pieceLength: number): Promise<number> {
   for await (const event of jsonLines(Readable.from(pieces, { objectMode: false })))
     events += Object.keys(event).length
   return events
+}
+
+/** The text as a list, whatever it is, and in one. */
+function rowsIn(text: string, pieceLength: number): void {
+  for (const whole of [JSON.stringify([text, { text }]), `[${text}`, text]) {
+    const scanner = new RowScanner()
+    const bytes = Buffer.from(whole)
+    try {
+      for (let at = 0; at < bytes.length; at += pieceLength)
+        for (const _ of scanner.write(bytes.subarray(at, at + pieceLength)));
+      for (const _ of scanner.end());
+    } catch {}
+  }
 }
 
 /** Lines of the text, as what a tar says of its next file. */
@@ -214,6 +229,9 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'events of the engine': async text => await eventsIn(`{"stream":${JSON.stringify(text)}}\n`, 64 * 1024),
   'events of the engine in small pieces': async text =>
     await eventsIn(`{"stream":${JSON.stringify(eighth(text))}}`, 7),
+  'a list of the engine': text => rowsIn(text, 64 * 1024),
+  'a list of the engine in small pieces': text => rowsIn(eighth(text), 7),
+  'a name of a thing on the engine': listedText,
   'a record in a tar of a container': text => readTar(Buffer.from(text), 64 * 1024),
   'a record in a tar of a container in small pieces': text => readTar(Buffer.from(eighth(text)), 7)
 }

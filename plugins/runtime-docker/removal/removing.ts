@@ -3,6 +3,7 @@ import { ContainerAccess } from '../container-access.js'
 import type { ContainerOwners } from '../container-owners.js'
 import type { EngineClient } from '../engine-client.js'
 import type { Identity } from '../identity.js'
+import type { DiskMeasure } from '../inventory/disk-measure.js'
 import { Volumes } from '../volumes.js'
 import { LeftVolumes } from './left-volumes.js'
 import { VolumeEmptier } from './volume-emptier.js'
@@ -15,6 +16,7 @@ interface RemovingParts {
   readonly owners: ContainerOwners
   readonly clock: Clock
   readonly log: Log
+  readonly measure: DiskMeasure
 }
 
 interface Removing {

@@ -8,12 +8,16 @@ import { test } from 'tap'
 import { BuildCache } from '../build-cache.js'
 import { runInContainer } from '../container-exec.js'
 import { containerLogs } from '../container-logs.js'
+import { ContainerOwners } from '../container-owners.js'
 import type { EngineClient } from '../engine-client.js'
 import { engineEvents } from '../engine-events.js'
 import { followProgress } from '../engine-progress.js'
 import { runTool, withHostTools } from '../host/host-tools.js'
 import { Identity } from '../identity.js'
+import { DiskMeasure } from '../inventory/disk-measure.js'
+import { Inventory } from '../inventory/inventory.js'
 import { guardLabelled } from '../label-guard.js'
+import { PlatformContainer } from '../platform-container.js'
 import { untilEngineRemoves } from '../step-end.js'
 import { guardSteps } from '../step-guard.js'
 import { cutEngine, cuts, whole } from './cut-engine.js'
@@ -24,6 +28,20 @@ const instanceId = 'cut-test'
 const { signal } = new AbortController()
 const pack = () => Readable.from([Buffer.alloc(1024)])
 
+/** Of an engine in which no platform runs. */
+function inventoryOf(engine: EngineClient): Inventory {
+  const identity = new Identity(instanceId, signatures)
+  return new Inventory({
+    engine,
+    identity,
+    instanceId,
+    log,
+    owners: new ContainerOwners(engine, identity, log),
+    platform: new PlatformContainer(engine, []),
+    measure: new DiskMeasure({ engine, clock, log })
+  })
+}
+
 async function drain(stream: NodeJS.ReadableStream): Promise<void> {
   for await (const _ of stream);
 }
@@ -32,7 +50,6 @@ async function drain(stream: NodeJS.ReadableStream): Promise<void> {
 const calls: Readonly<Record<string, (docker: Docker) => Promise<unknown>>> = {
   version: async docker => await docker.version(),
   info: async docker => await docker.info(),
-  df: async docker => await docker.df(),
   listContainers: async docker => await docker.listContainers({ all: true }),
   listImages: async docker => await docker.listImages({ all: true }),
   listNetworks: async docker => await docker.listNetworks(),
@@ -138,6 +155,14 @@ const readers: Readonly<Record<string, readonly [task: string, (engine: EngineCl
         })
     ],
     'the end of a step': ['end a build', async engine => await untilEngineRemoves(engine, id, 60_000)],
+    'the containers of an inventory': [
+      'list containers',
+      async engine => await inventoryOf(engine).containers(signal)
+    ],
+    'the disk of an inventory': [
+      'measure its disk',
+      async engine => await inventoryOf(engine).diskUse(signal)
+    ],
     'the cache of builds': [
       'list images',
       async engine =>
