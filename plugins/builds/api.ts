@@ -84,6 +84,11 @@ export interface Builder {
 }
 export const builders = extensionPoint<Builder>('builds.builders')
 
+/** How the names of volumes begin in which the build engines of projects keep what they have built, and what they may need again. */
+export const builderVolumePrefix = 'busbar-builder-'
+/** The same of what buildpacks keep for the next build of an application, and of the layers that they add at launch. */
+export const buildpacksVolumePrefixes = { build: 'busbar-cnb-cache-', launch: 'busbar-cnb-launch-' } as const
+
 /** What a program in a build engine is told to build. Paths are those of the engine's container. */
 export interface ProgramBuild {
   /** A folder of this build alone. In it: `context/`, `dockerfile/`, and, when it has ended well, `out/`. */

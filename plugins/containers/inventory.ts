@@ -99,24 +99,22 @@ export interface EngineDiskUse {
 /**
  * Everything that is on an engine, whoever made it, for those who look after its machine. Each list takes one look at the
  * engine, whatever its length, and one more for each container that it meets for the first time and that may be this
- * installation's own. Texts are cut to `longestListedText`, lists in a row to `mostListedEntries`, and what no
- * terminal shows is replaced. It says nothing of labels, environments, commands and options of drivers.
+ * installation's own. There is one look of a kind at a time: those who ask meanwhile share the next one, which begins after
+ * they have asked, and are given the same list.
  *
- * Rejects as `ContainerRuntime` does: 503 E_ENGINE_UNREACHABLE, 502 E_ENGINE_REFUSED; with the signal's reason once that
- * has aborted.
+ * Texts are cut to `longestListedText`, lists in a row to `mostListedEntries`, and what no terminal shows is replaced. It says
+ * nothing of labels, environments, commands and options of drivers. Rejects as `ContainerRuntime` does: 503
+ * E_ENGINE_UNREACHABLE, 502 E_ENGINE_REFUSED.
  */
 export interface EngineInventory {
   /** Stopped ones too; the newest first. */
-  containers(signal: AbortSignal): Promise<readonly ListedContainer[]>
+  containers(): Promise<readonly ListedContainer[]>
   /** The newest first. */
-  images(signal: AbortSignal): Promise<readonly ListedImage[]>
+  images(): Promise<readonly ListedImage[]>
   /** By name. */
-  networks(signal: AbortSignal): Promise<readonly ListedNetwork[]>
+  networks(): Promise<readonly ListedNetwork[]>
   /** By name. */
-  volumes(signal: AbortSignal): Promise<readonly ListedVolume[]>
-  /**
-   * Measured now: an engine looks at every file of every container and volume for it, which may take minutes. It measures
-   * for one at a time, so those who ask meanwhile share the next look.
-   */
-  diskUse(signal: AbortSignal): Promise<EngineDiskUse>
+  volumes(): Promise<readonly ListedVolume[]>
+  /** An engine looks at every file of every container and volume for it, which may take minutes. */
+  diskUse(): Promise<EngineDiskUse>
 }

@@ -43,11 +43,11 @@ export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => (
 
 /** The same of what there is. */
 export const offeredInventory = (inventory: EngineInventory): EngineInventory => ({
-  containers: signal => inventory.containers(signal),
-  images: signal => inventory.images(signal),
-  networks: signal => inventory.networks(signal),
-  volumes: signal => inventory.volumes(signal),
-  diskUse: signal => inventory.diskUse(signal)
+  containers: () => inventory.containers(),
+  images: () => inventory.images(),
+  networks: () => inventory.networks(),
+  volumes: () => inventory.volumes(),
+  diskUse: () => inventory.diskUse()
 })
 
 /** The same for images. */

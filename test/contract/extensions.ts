@@ -230,6 +230,12 @@ export const fields: Readonly<Record<string, Readonly<Record<string, string>>>> 
   'POST /api/projects/{projectId}/applications/{applicationId}/terminal': {
     shell: 'which shell it has become, where another one was asked for'
   },
+  DockerDiskUsage: { measured_at: 'how old the figures are: to measure takes too long to be waited for' },
+  dockerOwner: { deployment_id: 'the deployment that a container was made for' },
+  dockerNetworkResponse: {
+    owner: 'the project whose network it is',
+    container_count: 'how many containers are connected, where not all are told'
+  },
   invitationResponse: {
     link: 'an administrator can hand on the invitation where no mail is sent'
   }

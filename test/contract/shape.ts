@@ -59,6 +59,12 @@ export function faultsOf(
       ? value.flatMap((one, index) => faultsOf(one, item, more, `${where}[${index}]`))
       : [`${where} is no array`]
   }
+  const member = /^map<(.*)>$/.exec(notation)?.[1]
+  if (member !== undefined) {
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.entries(value).flatMap(([key, one]) => faultsOf(one, member, more, `${where}.${key}`))
+      : [`${where} is no object`]
+  }
   if (notation.startsWith('@')) {
     const schema = contract.schemas[notation.slice(1)]
     return schema === undefined

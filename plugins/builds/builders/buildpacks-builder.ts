@@ -2,7 +2,13 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ContainerRuntime } from 'busbar/api/containers'
 import type { ImageInfo } from 'busbar/api/images'
-import type { BuildContext, Builder, BuilderCache, BuildRequest } from '../api.js'
+import {
+  type BuildContext,
+  type Builder,
+  type BuilderCache,
+  type BuildRequest,
+  buildpacksVolumePrefixes
+} from '../api.js'
 import { packTree, selectEntries, unreadableNote } from '../context/build-context.js'
 import type { BuildpacksWork, GivenBuildpack } from '../engines/buildpacks-work.js'
 import type { ClassicWay, OnlyKind } from '../engines/engine-choice.js'
@@ -219,7 +225,8 @@ const shownParts = (builder: string, buildpacks: readonly string[]): string =>
 /** As the contract names them. */
 function cacheVolumes(applicationId: string): { readonly build: string; readonly launch: string } {
   const short = applicationId.slice(0, 8)
-  return { build: `busbar-cnb-cache-${short}`, launch: `busbar-cnb-launch-${short}` }
+  const { build, launch } = buildpacksVolumePrefixes
+  return { build: build + short, launch: launch + short }
 }
 
 function volumeCache(runtime: ContainerRuntime): BuilderCache {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { EngineProgram } from '../api.js'
+import { builderVolumePrefix, type EngineProgram } from '../api.js'
 import { entrypoint } from './engine-program.js'
 
 /** What the container of a build engine runs is part of its name: one that another release has made is made anew, with its cache. */
@@ -22,5 +22,4 @@ export const programOf = (
 ): EngineProgram | undefined =>
   programs.find(({ kind }) => containerName.startsWith(`busbar.builder.${kind}.`))
 
-export const volumePrefix = 'busbar-builder-'
-export const volumeName = (projectId: string): string => volumePrefix + projectId
+export const volumeName = (projectId: string): string => builderVolumePrefix + projectId

@@ -1,9 +1,9 @@
 import type { ContainerCaps, ContainerRuntime, ContainerState } from 'busbar/api/containers'
 import { type Clock, isProblem, type Log, Serial, withTimeLimit } from 'busbar/sdk'
-import type { BuildLimits, EngineCommand, EngineProgram } from '../api.js'
+import { type BuildLimits, builderVolumePrefix, type EngineCommand, type EngineProgram } from '../api.js'
 import type { EngineKinds } from './engine-kinds.js'
 import { removeLeftovers } from './engine-leftovers.js'
-import { containerName, programOf, volumeName, volumePrefix } from './engine-names.js'
+import { containerName, programOf, volumeName } from './engine-names.js'
 import { buildEngineProblems } from './engine-problems.js'
 import { engineVolumePath, entrypoint } from './engine-program.js'
 import { readyMs, untilReady } from './engine-readiness.js'
@@ -257,8 +257,8 @@ export class ProjectEngines {
   async sizes(): Promise<ReadonlyMap<string, number>> {
     return new Map(
       (await this.parts.runtime.volumes({}))
-        .filter(({ name }) => name.startsWith(volumePrefix))
-        .map(({ name, sizeBytes }) => [name.slice(volumePrefix.length), sizeBytes])
+        .filter(({ name }) => name.startsWith(builderVolumePrefix))
+        .map(({ name, sizeBytes }) => [name.slice(builderVolumePrefix.length), sizeBytes])
     )
   }
 

@@ -73,12 +73,12 @@ test('applications run on whatever plugin implements containers and images', asy
       200,
       'the one that runs may be chosen'
     )
-    t.match(await stateOf('runtime-docker'), { dependents: ['builds', 'deployments'] })
+    t.match(await stateOf('runtime-docker'), { dependents: ['builds', 'deployments', 'docker'] })
   })
 
   await t.test('it takes over when that is turned off, and what needs them runs on it', async t => {
     t.equal((await admin.post('/api/plugins/runtime-docker/disable', { force: true })).status, 200)
-    t.match(await stateOf('second-runtime'), { state: 'running', dependents: ['builds', 'deployments'] })
+    t.match(await stateOf('second-runtime'), { state: 'running', dependents: ['builds', 'deployments', 'docker'] })
     for (const id of consumers) t.match(await stateOf(id), { state: /running|degraded/ }, id)
   })
 

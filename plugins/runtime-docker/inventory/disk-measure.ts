@@ -27,12 +27,12 @@ export class DiskMeasure {
   constructor(private readonly parts: MeasureParts) {
     this.#shared = new SharedCall(
       async signal => await this.#measure(signal),
-      limitMs,
+      limitMs + busyPollMs * busyAttempts,
       'what the Docker Engine says of its disk'
     )
   }
 
-  /** Begins after the call, and goes on for others when nobody waits any more. */
+  /** Measured after the call. */
   async read(): Promise<EngineDiskUse> {
     return await this.#shared.answer()
   }

@@ -15,9 +15,10 @@ import type { Identity } from '../identity.js'
 import { hasName, isForeign, isLoadedName } from '../image-info.js'
 import { imageInstanceLabel, instanceLabel } from '../labels.js'
 import type { PlatformContainer } from '../platform-container.js'
+import { SharedCall } from '../shared-call.js'
 import { ContainerOrigins } from './container-origins.js'
 import type { DiskMeasure } from './disk-measure.js'
-import { type RowsQuestion, readRows } from './engine-rows.js'
+import { readRows } from './engine-rows.js'
 import {
   containerRow,
   imageRow,
@@ -51,16 +52,39 @@ const listedFor = (owner: Owner | undefined): Listed => ({
 /** Everything on the engine, whoever made it. */
 export class Inventory implements EngineInventory {
   readonly #origins: ContainerOrigins
+  readonly #containers = sharedList('containers', async signal => await this.#listContainers(signal))
+  readonly #images = sharedList('images', async signal => await this.#listImages(signal))
+  readonly #networks = sharedList('networks', async signal => await this.#listNetworks(signal))
+  readonly #volumes = sharedList('volumes', async signal => await this.#listVolumes(signal))
 
   constructor(private readonly parts: InventoryParts) {
     this.#origins = new ContainerOrigins(parts)
   }
 
-  async containers(signal: AbortSignal): Promise<readonly ListedContainer[]> {
+  async containers(): Promise<readonly ListedContainer[]> {
+    return await this.#containers.answer()
+  }
+
+  async images(): Promise<readonly ListedImage[]> {
+    return await this.#images.answer()
+  }
+
+  async networks(): Promise<readonly ListedNetwork[]> {
+    return await this.#networks.answer()
+  }
+
+  async volumes(): Promise<readonly ListedVolume[]> {
+    return await this.#volumes.answer()
+  }
+
+  async diskUse(): Promise<EngineDiskUse> {
+    return await this.parts.measure.read()
+  }
+
+  async #listContainers(signal: AbortSignal): Promise<readonly ListedContainer[]> {
     const rows: Array<{ readonly row: Unowned<ListedContainer>; readonly labels: Record<string, string> }> =
       []
-    const question = { task: 'list containers', path: '/containers/json', query: { all: true } }
-    await this.#list(question, signal, '', fields => {
+    await this.#list('/containers/json', { all: true }, signal, fields => {
       rows.push({ row: containerRow(fields), labels: claimsOf(fields) })
     })
     const origins = await this.#origins.of(rows.map(({ row, labels }) => ({ id: row.id, labels })))
@@ -69,9 +93,9 @@ export class Inventory implements EngineInventory {
       .sort(newestFirst)
   }
 
-  async images(signal: AbortSignal): Promise<readonly ListedImage[]> {
+  async #listImages(signal: AbortSignal): Promise<readonly ListedImage[]> {
     const images: ListedImage[] = []
-    await this.#list({ task: 'list images', path: '/images/json' }, signal, '', fields => {
+    await this.#list('/images/json', {}, signal, fields => {
       const names = { RepoTags: namesOf(fields.RepoTags), RepoDigests: namesOf(fields.RepoDigests) }
       const tags = names.RepoTags.filter(tag => hasName([tag]))
       // What `load` has named is of those that keep it, whatever its labels say.
@@ -83,39 +107,47 @@ export class Inventory implements EngineInventory {
     return images.sort(newestFirst)
   }
 
-  async networks(signal: AbortSignal): Promise<readonly ListedNetwork[]> {
+  async #listNetworks(signal: AbortSignal): Promise<readonly ListedNetwork[]> {
     const networks: ListedNetwork[] = []
-    await this.#list({ task: 'list networks', path: '/networks' }, signal, '', fields => {
+    await this.#list('/networks', {}, signal, fields => {
       networks.push({ ...networkRow(fields), ...listedFor(this.parts.identity.network(namedOf(fields))) })
     })
     return networks.sort((a, b) => compare(a.name, b.name) || compare(a.id, b.id))
   }
 
-  async volumes(signal: AbortSignal): Promise<readonly ListedVolume[]> {
+  async #listVolumes(signal: AbortSignal): Promise<readonly ListedVolume[]> {
     const volumes: ListedVolume[] = []
-    await this.#list({ task: 'list volumes', path: '/volumes' }, signal, 'Volumes', fields => {
+    await this.#list('/volumes', {}, signal, fields => {
       volumes.push({ ...volumeRow(fields), ...listedFor(this.parts.identity.volume(namedOf(fields))) })
     })
     return volumes.sort((a, b) => compare(a.name, b.name))
   }
 
-  async diskUse(signal: AbortSignal): Promise<EngineDiskUse> {
-    signal.throwIfAborted()
-    return await this.parts.measure.read()
-  }
-
   async #list(
-    question: Pick<RowsQuestion, 'task' | 'path' | 'query'>,
+    path: keyof typeof lists,
+    query: Readonly<Record<string, boolean>>,
     signal: AbortSignal,
-    wanted: string,
     onRow: (fields: Fields) => void
   ): Promise<void> {
-    await readRows(this.parts, { ...question, limitMs: listLimitMs, signal }, ({ path, value }) => {
+    const { task, rows } = lists[path]
+    await readRows(this.parts, { task, path, query, limitMs: listLimitMs, signal }, row => {
       // For an empty list an engine may say null.
-      if (path === wanted && value !== null) onRow(fieldsOf(value))
+      if (row.path === rows && row.value !== null) onRow(fieldsOf(row.value))
     })
   }
 }
+
+/** What is asked for, and where in the answer its rows are. */
+const lists = {
+  '/containers/json': { task: 'list containers', rows: '' },
+  '/images/json': { task: 'list images', rows: '' },
+  '/networks': { task: 'list networks', rows: '' },
+  '/volumes': { task: 'list volumes', rows: 'Volumes' }
+} as const
+
+/** The names of owners are verified after the list has come. */
+const sharedList = <T>(of: string, run: (signal: AbortSignal) => Promise<T>): SharedCall<T> =>
+  new SharedCall(run, 2 * listLimitMs, `the list of all ${of} of the Docker Engine`)
 
 /** Of the labels of a container, those that say that it is ours; the others may be long, and are let go. */
 function claimsOf(fields: Fields): Record<string, string> {

@@ -157,12 +157,9 @@ const readers: Readonly<Record<string, readonly [task: string, (engine: EngineCl
     'the end of a step': ['end a build', async engine => await untilEngineRemoves(engine, id, 60_000)],
     'the containers of an inventory': [
       'list containers',
-      async engine => await inventoryOf(engine).containers(signal)
+      async engine => await inventoryOf(engine).containers()
     ],
-    'the disk of an inventory': [
-      'measure its disk',
-      async engine => await inventoryOf(engine).diskUse(signal)
-    ],
+    'the disk of an inventory': ['measure its disk', async engine => await inventoryOf(engine).diskUse()],
     'the cache of builds': [
       'list images',
       async engine =>

@@ -11,7 +11,6 @@ import { cutEngine, whole } from './cut-engine.js'
 import { clock, log, signatures } from './lab.js'
 
 const instanceId = 'hostile-test'
-const { signal } = new AbortController()
 
 /** An inventory of an engine that answers each path with these. */
 async function inventoryOf(t: Test, answers: Readonly<Record<string, unknown>>) {
@@ -58,17 +57,17 @@ test('names and tags that others have chosen are cut, and what no terminal shows
     '/volumes': { Volumes: [{ Name: endless, Mountpoint: endless, Options: { password: 'hidden' } }] }
   })
   const most = longestListedText + 10
-  const [seen] = await inventory.containers(signal)
+  const [seen] = await inventory.containers()
   t.ok((seen?.name.length ?? 0) <= most)
   t.equal(seen?.image, 'a\ufffdb\ufffdc')
-  const [image] = await inventory.images(signal)
+  const [image] = await inventory.images()
   t.equal(image?.tags.length, mostListedEntries)
   t.ok(image?.tags.every(tag => tag.length <= most))
   t.match(image, { sizeBytes: 0, createdAt: new Date(0) })
-  const [network] = await inventory.networks(signal)
+  const [network] = await inventory.networks()
   t.ok((network?.name.length ?? 0) <= most)
   t.same(network?.createdAt, new Date(0))
-  const [volume] = await inventory.volumes(signal)
+  const [volume] = await inventory.volumes()
   t.ok((volume?.name.length ?? 0) <= most && (volume?.mountpoint.length ?? 0) <= most)
   t.equal(volume?.createdAt, null)
   t.notMatch(JSON.stringify(volume), 'hidden')
@@ -95,7 +94,7 @@ test('ports, volumes and networks of one container are told up to a number', asy
       })
     ]
   })
-  const [seen] = await inventory.containers(signal)
+  const [seen] = await inventory.containers()
   for (const list of [seen?.ports, seen?.networks, seen?.volumes]) t.equal(list?.length, mostListedEntries)
 })
 
@@ -107,7 +106,7 @@ test('a row that nobody could read is left out, and the others are there', async
       container(3, { Names: 'none', State: 7, Ports: 'many', Mounts: null, NetworkSettings: [], Labels: [1] })
     ]
   })
-  t.match(await inventory.containers(signal), [
+  t.match(await inventory.containers(), [
     { name: '', status: '', ports: [], volumes: [], networks: [] },
     { name: 'c1' }
   ])
@@ -128,8 +127,8 @@ test('a list of thousands takes one question to the engine, and one more for eac
       })
     )
   })
-  t.equal((await inventory.containers(signal)).length, 5020)
+  t.equal((await inventory.containers()).length, 5020)
   t.equal(asked.length, 21)
-  t.ok((await inventory.containers(signal)).every(({ isManaged }) => !isManaged))
+  t.ok((await inventory.containers()).every(({ isManaged }) => !isManaged))
   t.equal(asked.length, 22, 'whose a container is does not change')
 })

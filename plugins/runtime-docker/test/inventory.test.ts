@@ -6,7 +6,6 @@ import type { Test } from 'tap'
 import { engineTest, type Lab, sharedLab, startLab } from './lab.js'
 
 const newProject = sharedLab()
-const { signal } = new AbortController()
 const unique = (word: string): string => `${word}-${randomBytes(6).toString('hex')}`
 
 const networkOf = async ({ runtime, projectId }: Lab): Promise<string> =>
@@ -19,7 +18,7 @@ async function foreignContainer(t: Test, docker: Docker, options: Docker.Contain
 }
 
 const found = async (inventory: EngineInventory, id: string): Promise<ListedContainer | undefined> =>
-  (await inventory.containers(signal)).find(one => one.id === id)
+  (await inventory.containers()).find(one => one.id === id)
 
 engineTest('a list of containers has those of others too, and says of each whose it is', async t => {
   const lab = newProject()
@@ -108,14 +107,14 @@ engineTest('what a container has connected, mounted and published is told', asyn
     [{ host: '', protocol: 'udp' }]
   )
   t.notOk(ports.some(({ containerPort }) => containerPort === 81))
-  const networks = await runtime.inventory.networks(signal)
+  const networks = await runtime.inventory.networks()
   t.match(
     networks.find(({ id }) => id === made.id),
     { name: network, driver: 'bridge', scope: 'local', isInternal: false, owner: null, isManaged: false }
   )
   t.equal(networks.find(({ id }) => id === inside.id)?.isInternal, true)
   t.match(
-    (await runtime.inventory.volumes(signal)).find(({ name }) => name === volume),
+    (await runtime.inventory.volumes()).find(({ name }) => name === volume),
     { driver: 'local', scope: 'local', owner: null, isManaged: false }
   )
 })
@@ -126,7 +125,7 @@ engineTest('networks and volumes of this installation are told as those of their
   const [network, volume] = [await networkOf(lab), unique('volume')]
   await runtime.ensureVolume(volume, { projectId })
   t.teardown(async () => await runtime.removeVolume(volume))
-  const networks = await runtime.inventory.networks(signal)
+  const networks = await runtime.inventory.networks()
   t.match(
     networks.find(({ name }) => name === network),
     { owner: { projectId }, isManaged: true }
@@ -137,7 +136,7 @@ engineTest('networks and volumes of this installation are told as those of their
     'by name'
   )
   t.match(
-    (await runtime.inventory.volumes(signal)).find(({ name }) => name === volume),
+    (await runtime.inventory.volumes()).find(({ name }) => name === volume),
     { owner: { projectId }, isManaged: true }
   )
 })
@@ -165,7 +164,7 @@ engineTest('images are told with their names, and those that nothing leads to as
     await commit({ repo: name, tag: 'x', changes: changes.join('\n') }),
     await commit({ changes: 'LABEL of=nobody' })
   ]
-  const images = await runtime.inventory.images(signal)
+  const images = await runtime.inventory.images()
   const imageOf = (id: string) => images.find(image => image.id === id)
   t.match(imageOf(base.Id), { tags: /busybox:lab/, isDangling: false, owner: null, isManaged: false })
   t.match(imageOf(built), {
@@ -204,7 +203,7 @@ engineTest(
     t.teardown(async () => await runtime.removeVolume(volume))
     await runtime.start(id)
     const use = await until(async () => {
-      const measured = await runtime.inventory.diskUse(signal)
+      const measured = await runtime.inventory.diskUse()
       return measured.containers.bytes >= 3 * 2 ** 20 && measured
     }, 'what the container has written')
     const base = await docker.getImage('busybox:lab').inspect()
@@ -217,14 +216,10 @@ engineTest(
   }
 )
 
-engineTest('a list ends with the reason of its signal', async t => {
+engineTest('those who ask while a list is made share the next one', async t => {
   const { runtime } = newProject()
-  const reason = new Error('enough')
-  const ended = AbortSignal.abort(reason)
-  const { inventory } = runtime
-  await t.rejects(inventory.containers(ended), reason)
-  await t.rejects(inventory.images(ended), reason)
-  await t.rejects(inventory.networks(ended), reason)
-  await t.rejects(inventory.volumes(ended), reason)
-  await t.rejects(inventory.diskUse(ended), reason)
+  const first = runtime.inventory.networks()
+  const [second, third] = await Promise.all([runtime.inventory.networks(), runtime.inventory.networks()])
+  t.equal(second, third)
+  t.not(await first, second, 'it begins after they have asked')
 })
