@@ -22,6 +22,7 @@ export interface KernelSelf {
   /** That of the channels. */
   readonly asyncapi: () => KeptDescription
   readonly health: Health
+  readonly isUpdating: () => boolean
 }
 
 const group = 'Public'
@@ -42,7 +43,7 @@ export const kernelPlugin: AnyPlugin = definePlugin<{}, TSchema, KernelSelf>({
       schema: {
         response: { 200: version }
       },
-      handler: (_request, self) => ({ version: self.version, updating: false })
+      handler: (_request, self) => ({ version: self.version, updating: self.isUpdating() })
     })
     route({
       method: 'GET',

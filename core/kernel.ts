@@ -4,12 +4,14 @@ import { join } from 'node:path'
 import {
   access,
   type Clock,
+  configChecks,
   healthChecks,
   type Instance,
   type Log,
   type Operations,
   projectRoleFor,
-  type Tx
+  type Tx,
+  updateState
 } from 'busbar/sdk'
 import { startEmbedded } from '../embedded-postgres/index.js'
 import { decideCaller } from './access/decision.js'
@@ -59,6 +61,7 @@ import { JobRunner } from './jobs/job-runner.js'
 import { Singletons } from './jobs/singleton.js'
 import { type KernelSelf, kernelPlugin } from './kernel-plugin.js'
 import { kernelMigrations } from './kernel-schema.js'
+import { kernelWarnings } from './kernel-warnings.js'
 import { RateLimiter } from './limits/rate-limiter.js'
 import { createLog, type LineSink } from './log/log.js'
 import { createRedactor } from './log/redactor.js'
@@ -331,6 +334,9 @@ export async function startKernel({
       contributed: registry.contributions(healthChecks),
       clean: redactor.clean
     })
+    const ownWarnings = kernelWarnings({ settings, environment: process.env, database, audit, clock })
+    registry.contribute({ plugin: 'kernel', run: kernelPlugin }, configChecks, 'kernel', ownWarnings)
+    const updates = registry.contributions(updateState)
     const self: KernelSelf = {
       version: release,
       reconciler,
@@ -339,7 +345,8 @@ export async function startKernel({
         () => describeApi(served())
       ),
       asyncapi: keptDescription(() => hub.channels, describeChannels),
-      health
+      health,
+      isUpdating: () => updates.get('platform')?.isUpdating() === true
     }
     const kernelInstance = await PluginInstance.create({
       ...http,

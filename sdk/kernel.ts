@@ -313,3 +313,26 @@ export const access = {
 
 /** Contributions to `GET /healthz`, by name: resolve with `ok` or a detail, throw what is wrong. */
 export const healthChecks = extensionPoint<{ check(): Promise<string> }>('kernel.healthChecks')
+
+/** Something that is wrong with how an instance is set up, and what helps. */
+export interface ConfigWarning {
+  /** Stable, for clients: `no_public_url`. `a-z`, `0-9` and `_`. */
+  readonly code: string
+  /** A sentence without a full stop: what is wrong, and what comes of it. Admins read it: no secrets. */
+  readonly message: string
+  /** What to do about it: which setting to give, which command to run. */
+  readonly remedy: string
+}
+
+/**
+ * Contributions to `config_warnings` of `GET /api/stats`, by name: what the plugin finds wrong with the configuration of the
+ * instance and its machine, as it is now. Asked when an admin looks, at most twice a minute, with a limit of five seconds;
+ * one that fails is left out. A state that passes by itself belongs to `healthChecks`.
+ */
+export interface ConfigCheck {
+  warnings(): Promise<readonly ConfigWarning[]>
+}
+export const configChecks = extensionPoint<ConfigCheck>('kernel.configChecks')
+
+/** Whether the platform is being updated, for `GET /api/version`. Contributed once, by the plugin that is told of updates; for built-in plugins. */
+export const updateState = extensionPoint<{ isUpdating(): boolean }, 'platform'>('kernel.updateState')

@@ -1,4 +1,4 @@
-import { access, type Log, Problem } from 'busbar/sdk'
+import { access, type Log, Problem, updateState } from 'busbar/sdk'
 import type { Hub } from '../bus/hub.js'
 import type { EventHub } from '../events/events.js'
 import { callPlugin, shown } from '../frames/fault.js'
@@ -28,8 +28,12 @@ export interface PluginRegistries {
   readonly worksJobs: boolean
 }
 
-/** The guard believes what is contributed here. */
-const builtInPoints: ReadonlySet<string> = new Set([access.credentials.id, access.projects.id])
+/** The guard, or everybody, believes what is contributed here. */
+const builtInPoints: ReadonlySet<string> = new Set([
+  access.credentials.id,
+  access.projects.id,
+  updateState.id
+])
 
 /**
  * Registers a started run with everything that calls it besides HTTP: services, extension points, channels,

@@ -1,7 +1,8 @@
 import { containerRuntime } from 'busbar/api/containers'
 import { imageService } from 'busbar/api/images'
+import { serviceCounters } from 'busbar/api/platform'
 import { projectDirectory } from 'busbar/api/projects'
-import { kernel, optional, type ServiceBinder, type StartContext } from 'busbar/sdk'
+import { type Contributor, kernel, optional, type ServiceBinder, type StartContext } from 'busbar/sdk'
 import {
   type ApplicationRegistry,
   applicationAddresses,
@@ -20,6 +21,7 @@ import { ContainerControl } from './container-control.js'
 import { DeployStore } from './deploy-store.js'
 import { SealedFields } from './sealed-fields.js'
 import { StatusBoard } from './status-board.js'
+import { StatusCountStore } from './status-count-store.js'
 import { StatusFollower } from './status-follower.js'
 
 export const needs = {
@@ -48,6 +50,7 @@ export interface Applications {
   readonly follower: StatusFollower
   readonly registry: ApplicationRegistry
   readonly store: ApplicationStore
+  readonly counts: StatusCountStore
 }
 
 export function startApplications({ use, log }: StartContext<typeof needs, unknown>): Applications {
@@ -57,6 +60,7 @@ export function startApplications({ use, log }: StartContext<typeof needs, unkno
   const sealed = new SealedFields(use.secrets)
   return {
     store,
+    counts: new StatusCountStore(use.db),
     removal: new ApplicationRemoval(use),
     applications: new ApplicationService({ ...use, store, sealed, log }),
     control: new ContainerControl({ ...use, store, deploys, board }),
@@ -67,4 +71,8 @@ export function startApplications({ use, log }: StartContext<typeof needs, unkno
 
 export function applicationServices(provide: ServiceBinder, { registry }: Applications): void {
   provide(applicationRegistry, registry)
+}
+
+export function applicationContributions(contribute: Contributor, { counts }: Applications): void {
+  contribute(serviceCounters, 'application', { count: async scope => await counts.count(scope) })
 }

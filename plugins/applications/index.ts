@@ -1,5 +1,5 @@
 import { definePlugin } from 'busbar/sdk'
-import { applicationServices, needs, startApplications } from './applications.js'
+import { applicationContributions, applicationServices, needs, startApplications } from './applications.js'
 import { channels } from './channels.js'
 import { singletons } from './jobs.js'
 import { createApplications } from './migrations/001-create-applications.js'
@@ -17,6 +17,7 @@ export default definePlugin({
   migrations: [createApplications, addRegistryCredentials, addStartCommand, addBuildChoices, addFailureTimes],
   start: startApplications,
   provides: applicationServices,
+  contributes: applicationContributions,
   resources,
   notifications,
   routes,

@@ -11,6 +11,7 @@ import { projectTeardown } from 'busbar/api/projects'
 import { type RegistryTrial, registryAccounts, registryTrials } from 'busbar/api/registries'
 import {
   type Contributor,
+  configChecks,
   kernel,
   optional,
   type ServiceBinder,
@@ -329,8 +330,9 @@ export function buildServices(
 
 export function buildContributions(
   contribute: Contributor,
-  { own, caches, deployKeys, engines, engineKinds, buildTypes, registryTrial: trial }: Builds
+  { own, admission, caches, deployKeys, engines, engineKinds, buildTypes, registryTrial: trial }: Builds
 ): void {
+  contribute(configChecks, 'builds', { warnings: async () => await admission.warnings() })
   contribute(registryTrials, 'builds', trial)
   contribute(projectTeardown, 'builds', {
     teardown: async projectId => {

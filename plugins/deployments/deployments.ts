@@ -16,6 +16,7 @@ import { containerRuntime } from 'busbar/api/containers'
 import { environmentVariables } from 'busbar/api/environment'
 import { imageService } from 'busbar/api/images'
 import { figureSources } from 'busbar/api/metrics'
+import { deploymentCounters } from 'busbar/api/platform'
 import { type Contributor, kernel, type ServiceBinder, type SseFrame, type StartContext } from 'busbar/sdk'
 import { containerParts, deployGates, deploymentQueue, rolloutHooks, trafficRouters } from './api.js'
 import { DeploymentTeardown } from './application-teardown.js'
@@ -40,6 +41,7 @@ import { DeploymentCounts } from './records/deployment-counts.js'
 import { DeploymentLogStore } from './records/deployment-log-store.js'
 import { DeploymentRecords } from './records/deployment-records.js'
 import { DeploymentStore } from './records/deployment-store.js'
+import { DeploymentTallyStore } from './records/deployment-tally-store.js'
 import { Recovery } from './rollout/recovery.js'
 import { RolloutEngine } from './rollout/rollout-engine.js'
 import { ServingReconciler } from './rollout/serving-reconciler.js'
@@ -84,6 +86,7 @@ export interface Deployments {
   readonly diskGuard: DiskGuard
   readonly teardown: DeploymentTeardown
   readonly counts: DeploymentCounts
+  readonly tally: DeploymentTallyStore
   readonly streamBuildLog: (
     projectId: string,
     deploymentId: string,
@@ -145,6 +148,7 @@ export function startDeployments({
       limits: { bytes: config.container_disk_mib * 2 ** 20, inodes: config.container_files }
     }),
     teardown: new DeploymentTeardown(shared),
+    tally: new DeploymentTallyStore(use.db),
     streamBuildLog: (projectId, deploymentId, after, signal) =>
       streamBuildLog({ projectId, deploymentId, after }, streamParts, signal)
   }
@@ -156,9 +160,15 @@ export function deploymentServices(provide: ServiceBinder, { service }: Deployme
 
 export function deploymentContributions(
   contribute: Contributor,
-  { service, teardown, store, counts }: Deployments
+  { service, teardown, store, counts, tally }: Deployments
 ): void {
   contribute(figureSources, 'deployments', { figures: async () => await counts.figures() })
+  contribute(deploymentCounters, 'deployments', {
+    ended: async (scope, since) => await tally.ended(scope, since),
+    failing: async scope => await tally.failing(scope),
+    underWay: async scope => await tally.underWay(scope),
+    total: async () => await tally.total()
+  })
   contribute(cachedImages, 'deployments', { tags: async () => await store.failedImages() })
   contribute(applicationGates, 'deployments', { refuses: async id => await service.refuses(id) })
   contribute(applicationDeployHealth, 'deployments', { latest: async id => await service.latestHealth(id) })

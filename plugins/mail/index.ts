@@ -1,6 +1,6 @@
 import { definePlugin } from 'busbar/sdk'
 import { jobs } from './jobs.js'
-import { mailHealth, mailServices, needs, startMail } from './mail.js'
+import { mailContributions, mailHealth, mailServices, needs, startMail } from './mail.js'
 import { createMessage } from './migrations/001-create-message.js'
 import { settings } from './settings.js'
 
@@ -11,6 +11,7 @@ export default definePlugin({
   migrations: [createMessage],
   start: startMail,
   provides: mailServices,
+  contributes: mailContributions,
   jobs,
   health: mailHealth
 })

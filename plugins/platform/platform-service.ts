@@ -1,12 +1,7 @@
 import type { Builder } from 'busbar/api/builds'
 import type { Identity } from 'busbar/api/identity'
 import type { Contributions } from 'busbar/sdk'
-
-interface Features {
-  /** True when a builder that needs BuildKit is there. */
-  readonly buildkit_available: boolean
-  readonly instance_name: string
-}
+import type { Features } from './schemas.js'
 
 const defaultName = 'Busbar'
 /** The build types whose builders work through BuildKit. */

@@ -1,15 +1,64 @@
 import { builders } from 'busbar/api/builds'
 import { identity } from 'busbar/api/identity'
-import type { StartContext } from 'busbar/sdk'
+import { projectDirectory } from 'busbar/api/projects'
+import {
+  type Contributor,
+  configChecks,
+  kernel,
+  type ServiceBinder,
+  type StartContext,
+  updateState
+} from 'busbar/sdk'
+import { deploymentCounters, failedBackups, hostFigures, platformUpdates, serviceCounters } from './api.js'
+import { collectWarnings } from './config-warnings.js'
 import { PlatformService } from './platform-service.js'
+import { StatsService } from './stats-service.js'
+import { UpdateNotice } from './update-notice.js'
 
-export const needs = { identity, builders }
+export const needs = {
+  bus: kernel.bus,
+  clock: kernel.clock,
+  secrets: kernel.secrets,
+  identity,
+  projects: projectDirectory,
+  builders,
+  services: serviceCounters,
+  deployments: deploymentCounters,
+  backups: failedBackups,
+  host: hostFigures,
+  checks: configChecks
+}
 
 /** The running plugin. */
 export interface Platform {
   readonly platform: PlatformService
+  readonly figures: StatsService
+  readonly updates: UpdateNotice
 }
 
-export function startPlatform({ use }: StartContext<typeof needs, unknown>): Platform {
-  return { platform: new PlatformService(use.identity, use.builders) }
+export function startPlatform({ use, log, onStop }: StartContext<typeof needs, unknown>): Platform {
+  const { checks, secrets } = use
+  const updates = new UpdateNotice({ ...use, log })
+  onStop(() => updates.close())
+  const clean = (text: string): string => secrets.clean(text)
+  return {
+    platform: new PlatformService(use.identity, use.builders),
+    figures: new StatsService({
+      ...use,
+      warnings: async () => await collectWarnings({ checks, clean, log }),
+      log
+    }),
+    updates
+  }
+}
+
+export function platformServices(provide: ServiceBinder, { updates }: Platform): void {
+  provide(platformUpdates, {
+    begin: async () => await updates.begin(),
+    abandon: async () => await updates.abandon()
+  })
+}
+
+export function platformContributions(contribute: Contributor, { updates }: Platform): void {
+  contribute(updateState, 'platform', { isUpdating: () => updates.isUpdating() })
 }

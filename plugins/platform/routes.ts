@@ -1,20 +1,6 @@
-import { allow, described, named, object, type RouteDeclarer, Type } from 'busbar/sdk'
+import { allow, type RouteDeclarer } from 'busbar/sdk'
 import type { Platform } from './platform.js'
-
-const features = named(
-  'Features',
-  object({
-    buildkit_available: described(
-      Type.Boolean(),
-      'Whether there is a builder that works by BuildKit (`railpack`); whether it can be used on this machine, `GET /api/builders` says.'
-    ),
-    instance_name: described(
-      Type.String(),
-      'What the instance was called at its set-up; `Busbar` where it got no name.'
-    )
-  }),
-  { description: 'What may be known of an instance without a credential.' }
-)
+import { features, stats, summary } from './schemas.js'
 
 export function routes(route: RouteDeclarer<Platform>): void {
   route({
@@ -27,5 +13,28 @@ export function routes(route: RouteDeclarer<Platform>): void {
     access: allow.public('the sign-in page shows the name of the instance'),
     schema: { response: { 200: features } },
     handler: async (_request, { platform }) => await platform.features()
+  })
+  route({
+    method: 'GET',
+    url: '/api/stats',
+    operationId: 'GetStats',
+    summary: 'Get Stats',
+    description:
+      'How applications, deployments and the machine are, in one answer. Members are told of their own and shared projects, and of neither machine nor instance; a pinned token of its projects.',
+    group: 'Platform',
+    access: allow.token('read', { project: 'filtered' }),
+    schema: { response: { 200: stats } },
+    handler: async ({ caller, reach }, { figures }) => await figures.stats(caller, reach)
+  })
+  route({
+    method: 'GET',
+    url: '/api/summary',
+    operationId: 'GetSummary',
+    summary: 'Get Summary',
+    description: 'Counts over the whole instance, for monitoring. They change within five seconds.',
+    group: 'Metrics (Admin)',
+    access: allow.token('metrics', { role: 'admin', project: 'none' }),
+    schema: { response: { 200: summary } },
+    handler: async (_request, { figures }) => await figures.summary()
   })
 }

@@ -53,6 +53,8 @@ export interface ProjectDirectory {
    * when the project does not exist or is being deleted. Neither those it is merely shared with nor admins.
    */
   usersOf(projectId: string, at: Date, tx?: Tx): Promise<readonly string[]>
+  /** How many there are, without those that are being deleted. */
+  count(): Promise<number>
   /** A deploy in the project has succeeded: `last_deployed_at` of the list. An older time changes nothing. */
   recordActivity(projectId: string, at: Date, tx: Tx): Promise<void>
 }

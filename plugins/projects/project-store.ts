@@ -95,6 +95,11 @@ export class ProjectStore {
     return await countedRows(page, rows, () => this.#count([reach.pins, reach.userId]))
   }
 
+  /** Of the instance. */
+  async count(): Promise<number> {
+    return (await this.#count([null, null]))[0]?.total ?? 0
+  }
+
   /** Of all that `list` may show to who reaches so far. */
   async listVersion({ pins, userId, callerId }: Reach): Promise<string | undefined> {
     return (await this.#version([pins, userId, callerId]))[0]?.version

@@ -47,6 +47,7 @@ export function projectServices(provide: ServiceBinder, { store, members }: Proj
     find: async (projectId, tx) => await store.find(projectId, tx),
     reachable: async reach => (await store.list(reach, wholePage)).rows,
     usersOf: async (projectId, at, tx) => await members.usersOf(projectId, at, tx),
+    count: async () => await store.count(),
     recordActivity: async (projectId, at, tx) => {
       await store.recordActivity(projectId, at, tx)
     }

@@ -1,9 +1,17 @@
 import { containerRuntime, engineInventory } from 'busbar/api/containers'
 import { imageService } from 'busbar/api/images'
 import { projectDirectory, projectTeardown } from 'busbar/api/projects'
-import { type Contributor, healthChecks, kernel, type ServiceBinder, type StartContext } from 'busbar/sdk'
+import {
+  type Contributor,
+  configChecks,
+  healthChecks,
+  kernel,
+  type ServiceBinder,
+  type StartContext
+} from 'busbar/sdk'
 import { DockerRuntime } from './docker-runtime.js'
 import { followCrashes } from './engine-crash.js'
+import { awayWarning, engineWarnings } from './engine-warnings.js'
 import { HeartbeatFile } from './heartbeat-file.js'
 import { usualBuildHosts } from './host/build-hosts.js'
 import type { LimitState } from './host/host-limits.js'
@@ -90,6 +98,16 @@ export function runtimeDockerContributions(
     check: async () => {
       const { containers } = await runtime.info()
       return `ok (${containers} containers${shortcomings[runtime.hostLimits.kind] ?? ''}${runtime.limits.groups.state.kind === 'failed' ? unbounded : ''}${runtime.limits.bridges.state.kind === 'failed' ? learning : ''})`
+    }
+  })
+  contribute(configChecks, 'runtime-docker', {
+    warnings: async () => {
+      const { packets, groups, bridges } = runtime.limits
+      const states = { packets: packets.state.kind, groups: groups.state.kind, bridges: bridges.state.kind }
+      return await runtime.info().then(
+        info => engineWarnings(info, states),
+        (error: unknown) => [awayWarning(error)]
+      )
     }
   })
   contribute(projectTeardown, 'runtime-docker', {

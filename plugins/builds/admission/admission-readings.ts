@@ -64,12 +64,32 @@ const memoryGroup = (groups: string): string | undefined =>
     .join(':')
 
 async function readMemory(root: string): Promise<{ totalBytes: number; availableBytes: number } | undefined> {
-  const text = await read(root, 'proc/meminfo')
-  const kilobytes = (name: string): number => Number.parseInt(lineAfter(text, `${name}:`) ?? '', 10)
-  const [totalBytes, availableBytes] = [kilobytes('MemTotal') * 1024, kilobytes('MemAvailable') * 1024]
+  const [totalBytes, availableBytes] = await memoryFields(root, ['MemTotal', 'MemAvailable'])
   return Number.isFinite(totalBytes) && Number.isFinite(availableBytes)
     ? { totalBytes, availableBytes }
     : undefined
+}
+
+export interface Swap {
+  /** 0 where there is none. */
+  readonly totalBytes: number
+  readonly freeBytes: number
+}
+
+/** Undefined where it cannot be read. */
+export async function readSwap(root = '/'): Promise<Swap | undefined> {
+  const [totalBytes, freeBytes] = await memoryFields(root, ['SwapTotal', 'SwapFree'])
+  return Number.isFinite(totalBytes) && Number.isFinite(freeBytes) ? { totalBytes, freeBytes } : undefined
+}
+
+/** Bytes; NaN for what is not there. */
+async function memoryFields(
+  root: string,
+  [first, second]: readonly [string, string]
+): Promise<[number, number]> {
+  const text = await read(root, 'proc/meminfo')
+  const bytes = (name: string): number => Number.parseInt(lineAfter(text, `${name}:`) ?? '', 10) * 1024
+  return [bytes(first), bytes(second)]
 }
 
 type Limit = NonNullable<Machine['own']>

@@ -1,11 +1,12 @@
 import { type ContainerRuntime, machineFactsMs } from 'busbar/api/containers'
-import type { Clock, Instance, Problem } from 'busbar/sdk'
+import type { Clock, ConfigWarning, Instance, Problem } from 'busbar/sdk'
 import type { AdmissionVerdict, BuildAdmission, BuildQueue, ImageRequest } from '../api.js'
 import type { RoomMaker } from '../disk/room-maker.js'
 import { type BuildSettings, buildSlots } from '../settings.js'
 import { type Disk, type Machine, shortDisk } from './admission-decision.js'
-import { type MachineSources, readDisks, readMachine } from './admission-readings.js'
+import { type MachineSources, readDisks, readMachine, readSwap } from './admission-readings.js'
 import { decideQueue } from './admission-turns.js'
+import { machineWarnings } from './machine-warnings.js'
 
 interface AdmissionParts {
   readonly runtime: Pick<ContainerRuntime, 'info'>
@@ -68,6 +69,12 @@ export class Admission implements BuildAdmission {
   /** What a build gets without a limit of its own. */
   async usualLimits(): Promise<ImageRequest['limits']> {
     return buildSlots(this.parts.settings, await this.#readMachine()).each
+  }
+
+  /** What is wrong with the machine that is built on. */
+  async warnings(): Promise<ConfigWarning[]> {
+    const [machine, swap] = await Promise.all([this.#readMachine(), readSwap()])
+    return machineWarnings(machine, swap, this.parts.settings.disk_floor_mib * 2 ** 20)
   }
 
   /** What is free on each disk that builds write to. */

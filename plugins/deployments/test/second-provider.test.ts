@@ -78,7 +78,10 @@ test('applications run on whatever plugin implements containers and images', asy
 
   await t.test('it takes over when that is turned off, and what needs them runs on it', async t => {
     t.equal((await admin.post('/api/plugins/runtime-docker/disable', { force: true })).status, 200)
-    t.match(await stateOf('second-runtime'), { state: 'running', dependents: ['builds', 'deployments', 'docker'] })
+    t.match(await stateOf('second-runtime'), {
+      state: 'running',
+      dependents: ['builds', 'deployments', 'docker']
+    })
     for (const id of consumers) t.match(await stateOf(id), { state: /running|degraded/ }, id)
   })
 

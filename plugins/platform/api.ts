@@ -1,0 +1,88 @@
+import { extensionPoint, service } from 'busbar/sdk'
+
+/** Which projects figures are asked of: these, or null for all of the instance. */
+export type ProjectScope = readonly string[] | null
+
+/** How many there are of something that runs in containers, each counted once by what its container does. */
+export interface StatusCounts {
+  readonly running: number
+  /** It runs, and its health check fails. */
+  readonly unhealthy: number
+  /** It has ended by itself, or could not be started. */
+  readonly errored: number
+  /** Somebody has stopped it. */
+  readonly stopped: number
+  /** It has never had a container. */
+  readonly inactive: number
+}
+
+/**
+ * Counts what users run, for `GET /api/stats` and `GET /api/summary`. Contributed under the kind of resource; it is asked for
+ * every look at either, so it takes one statement. What it rejects with is the answer.
+ */
+export interface ServiceCounter {
+  count(scope: ProjectScope): Promise<StatusCounts>
+}
+export const serviceCounters = extensionPoint<ServiceCounter, 'application' | 'database'>(
+  'platform.serviceCounters'
+)
+
+/** Deployments that have ended since a time. */
+export interface EndedDeployments {
+  readonly succeeded: number
+  readonly failed: number
+  /** Of the builds of those that succeeded; 0 where nothing was built. */
+  readonly medianBuildMs: number
+}
+
+/** Counts deployments, for the same answers. */
+export interface DeploymentCounter {
+  ended(scope: ProjectScope, since: Date): Promise<EndedDeployments>
+  /** Applications whose latest deployment has failed. */
+  failing(scope: ProjectScope): Promise<number>
+  /** Applications with a deployment under way of which no version runs, by what they count as without it. */
+  underWay(scope: ProjectScope): Promise<Pick<StatusCounts, 'errored' | 'stopped' | 'inactive'>>
+  /** All records of the instance. */
+  total(): Promise<number>
+}
+export const deploymentCounters = extensionPoint<DeploymentCounter, 'deployments'>(
+  'platform.deploymentCounters'
+)
+
+/** Backups of any kind whose latest run has failed, for `GET /api/stats`; asked for admins alone. */
+export const failedBackups = extensionPoint<{ count(): Promise<number> }>('platform.failedBackups')
+
+/** What the platform's machine uses now; sizes are bytes. */
+export interface HostFigures {
+  /** Of all processors together: 0 to 100. */
+  readonly cpuPercent: number
+  readonly memoryUsed: number
+  readonly memoryTotal: number
+  readonly diskUsed: number
+  readonly diskTotal: number
+  readonly swapUsed: number
+  readonly swapTotal: number
+  readonly recordedAt: Date
+}
+/** Contributed by who measures it; null while nothing was measured. */
+export const hostFigures = extensionPoint<{ latest(): Promise<HostFigures | null> }, 'metrics'>(
+  'platform.hostFigures'
+)
+
+/**
+ * Tells everybody that the platform itself is being updated: `updating` of `GET /api/version`, and the event `update` on the
+ * channel `platform`. Whoever updates it calls `begin` before anything else, and `abandon` where the update fails before
+ * anything of the machine was changed. From then on nothing is told: the platform is stopped, and the release that starts next
+ * says by itself that it is not being updated.
+ *
+ * All processes of the installation are told. What was begun by a process that dies is over for the others after a minute, and
+ * after an hour in any case.
+ */
+export interface PlatformUpdates {
+  /** 409 E_PLATFORM_UPDATING while an update is under way. Two processes that begin at once may both succeed: hold a lock. */
+  begin(): Promise<void>
+  /** Does nothing where this process has begun none. */
+  abandon(): Promise<void>
+}
+/** For built-in plugins only: clients wait for the platform then. */
+export const platformUpdates = service<PlatformUpdates>('platform.updates', { builtInOnly: true })

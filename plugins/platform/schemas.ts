@@ -1,0 +1,150 @@
+import { described, list, named, nullable, object, type Static, Type, timestamp } from 'busbar/sdk'
+
+export const features = named(
+  'Features',
+  object({
+    buildkit_available: described(
+      Type.Boolean(),
+      'Whether there is a builder that works by BuildKit (`railpack`); whether it can be used on this machine, `GET /api/builders` says.'
+    ),
+    instance_name: described(
+      Type.String(),
+      'What the instance was called at its set-up; `Busbar` where it got no name.'
+    )
+  }),
+  { description: 'What may be known of an instance without a credential.' }
+)
+export type Features = Static<typeof features>
+
+const count = (words: string) => described(Type.Integer(), words)
+
+const appHealth = named(
+  'AppHealth',
+  object({
+    running: count('Applications that run.'),
+    unhealthy: count('Applications that run and whose health check fails.'),
+    errored: count('Applications whose container has ended by itself, or could not be started.'),
+    stopped: count('Applications that somebody has stopped.'),
+    inactive: count('Applications that were never deployed.'),
+    busy: count('Applications with a deployment under way of which no version runs; they count here alone.'),
+    total: count('All of these.')
+  }),
+  { description: 'Applications by what they do, each counted once.' }
+)
+export type AppHealth = Static<typeof appHealth>
+
+const deployStats = named(
+  'DeployStats',
+  object({
+    succeeded: count('Deployments that have succeeded.'),
+    failed: count('Deployments that have failed, cancelled ones too.'),
+    total: count('Both together.'),
+    median_build_ms: described(
+      Type.Number(),
+      'The median time, in milliseconds, of the builds of those that have succeeded; 0 where nothing was built.'
+    )
+  }),
+  { description: 'Deployments that were begun in the last seven days and have ended.' }
+)
+export type DeployStats = Static<typeof deployStats>
+
+const attention = named(
+  'NeedsAttention',
+  object({
+    failed_deploys: count('Applications whose latest deployment has failed.'),
+    error_services: count(
+      'Applications and databases that have ended by themselves, or could not be started.'
+    ),
+    unhealthy_services: count('Applications and databases that run and whose health check fails.'),
+    failed_backups: count('Backups whose latest run has failed; 0 for members.'),
+    total: count('All of these together.')
+  }),
+  { description: 'What somebody should look at.' }
+)
+
+const bytes = (words: string) => described(Type.Integer(), words)
+const host = named(
+  'HostPoint',
+  object({
+    cpu_percent: described(Type.Number(), 'What all processors together are used, from 0 to 100.'),
+    memory_used: bytes('Bytes of memory in use.'),
+    memory_total: bytes('Bytes of memory.'),
+    disk_used: bytes('Bytes in use on the file system of `/`.'),
+    disk_total: bytes('Bytes of that file system.'),
+    swap_used: bytes('Bytes of swap in use.'),
+    swap_total: bytes('Bytes of swap; 0 where there is none.'),
+    recorded_at: described(timestamp(), 'When it was measured.')
+  }),
+  { description: "What the platform's machine uses." }
+)
+export type HostPoint = Static<typeof host>
+
+const warning = named(
+  'ConfigWarning',
+  object({
+    code: described(Type.String(), 'Which one it is, the same in every release: `no_public_url`.'),
+    message: described(Type.String(), 'What is wrong, and what comes of it.'),
+    remedy: described(Type.String(), 'What helps.')
+  }),
+  { description: 'Something that is wrong with how the instance is set up.' }
+)
+
+export const stats = named(
+  'Stats',
+  object({
+    is_admin: described(
+      Type.Boolean(),
+      'Whether the caller is an admin, who is told of all projects and of the machine.'
+    ),
+    app_health: described(appHealth, 'Applications by what they do.'),
+    deploy_7d: described(deployStats, 'How deployments of the last seven days have ended.'),
+    needs_attention: described(attention, 'What somebody should look at.'),
+    host: described(
+      nullable(host),
+      "What the platform's machine uses; null for members and pinned tokens, and where nothing measures it."
+    ),
+    config_warnings: described(
+      list(warning),
+      'What is wrong with how the instance is set up, as it was within the last half a minute; empty for members and pinned tokens.'
+    )
+  }),
+  { description: 'How everything is that the caller may see.' }
+)
+export type Stats = Static<typeof stats>
+
+const containerType = named(
+  'ContainerTypeCount',
+  object({ running: count('Those that run.'), total: count('Those that were ever started.') }),
+  { description: 'Containers of one kind.' }
+)
+const containers = named(
+  'ContainerStats',
+  object({
+    running: count('Those that run, unhealthy ones too.'),
+    stopped: count('Those that somebody has stopped.'),
+    error: count('Those that have ended by themselves, or could not be started.'),
+    total: count('All of these.'),
+    by_type: described(
+      Type.Record(Type.String(), containerType),
+      'The same by what they are for: `application`, `database`.'
+    )
+  }),
+  {
+    description:
+      'The serving containers of applications and databases, by their status. `GET /api/docker/containers` lists everything on the engine.'
+  }
+)
+export type ContainerStats = Static<typeof containers>
+
+export const summary = named(
+  'Summary',
+  object({
+    projects: count('Projects.'),
+    applications: count('Applications.'),
+    databases: count('Databases.'),
+    deployments: count('Records of deployments; the older ones of an application are removed.'),
+    containers: described(containers, 'What of that runs.')
+  }),
+  { description: 'How much of everything there is, counted within the last seconds.' }
+)
+export type Summary = Static<typeof summary>
