@@ -14,7 +14,7 @@ import { ownerRef } from './owner-names.js'
 import type { DiskUsage, NetworkMember, OwnerAnswer, SystemInfo } from './schemas.js'
 
 /** For what was not measured, as engines say it. */
-export const unknownBytes = -1
+const unknownBytes = -1
 
 export const ownerAnswer = (owner: Owner, name: string): OwnerAnswer => ({
   ...ownerRef(owner),

@@ -9,7 +9,7 @@ export const nothing: StatusCounts = Object.freeze({
   inactive: 0
 })
 
-export type UnderWay = Pick<StatusCounts, 'errored' | 'stopped' | 'inactive'>
+type UnderWay = Pick<StatusCounts, 'errored' | 'stopped' | 'inactive'>
 
 /**
  * Each application once. One that is being deployed and of which no version runs is busy, whatever it was before; the two were

@@ -11,7 +11,7 @@ interface RowsParts {
   readonly log: Log
 }
 
-export interface RowsQuestion {
+interface RowsQuestion {
   /** Completes "refused to …": `list containers`. */
   readonly task: string
   readonly path: string
