@@ -98,7 +98,7 @@ export const stats = named(
     ),
     app_health: described(appHealth, 'Applications by what they do.'),
     deploy_7d: described(deployStats, 'How deployments of the last seven days have ended.'),
-    needs_attention: described(attention, 'What somebody should look at.'),
+    needs_attention: described(attention, 'What somebody should look at, by the kind of trouble.'),
     host: described(
       nullable(host),
       "What the platform's machine uses; null for members and pinned tokens, and where nothing measures it."
@@ -139,9 +139,9 @@ export type ContainerStats = Static<typeof containers>
 export const summary = named(
   'Summary',
   object({
-    projects: count('Projects.'),
-    applications: count('Applications.'),
-    databases: count('Databases.'),
+    projects: count('How many projects there are.'),
+    applications: count('How many applications there are.'),
+    databases: count('How many databases there are.'),
     deployments: count('Records of deployments; the older ones of an application are removed.'),
     containers: described(containers, 'What of that runs.')
   }),

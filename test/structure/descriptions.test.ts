@@ -222,6 +222,7 @@ const noAnswers: Readonly<Record<string, string>> = {
   builds: 'mostly why a build failed, which its deployment says',
   direct: 'why a deploy failed',
   mail: 'why a job failed',
+  platform: 'what an update of the platform is told, which no operation asks for',
   'runtime-docker': 'what the engine refuses, which the contract containers declares'
 }
 
