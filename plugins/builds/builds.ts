@@ -7,6 +7,7 @@ import {
 } from 'busbar/api/applications'
 import { containerRuntime } from 'busbar/api/containers'
 import { imageService } from 'busbar/api/images'
+import { buildkitBuilders } from 'busbar/api/platform'
 import { projectTeardown } from 'busbar/api/projects'
 import { type RegistryTrial, registryAccounts, registryTrials } from 'busbar/api/registries'
 import {
@@ -328,10 +329,16 @@ export function buildServices(
   provide(buildCachePruner, cachePruner)
 }
 
+/** The build types whose builders work through BuildKit. */
+const workThroughBuildKit = ['railpack']
+
 export function buildContributions(
   contribute: Contributor,
   { own, admission, caches, deployKeys, engines, engineKinds, buildTypes, registryTrial: trial }: Builds
 ): void {
+  contribute(buildkitBuilders, 'builds', {
+    areThere: () => workThroughBuildKit.some(name => buildTypes().includes(name))
+  })
   contribute(configChecks, 'builds', { warnings: async () => await admission.warnings() })
   contribute(registryTrials, 'builds', trial)
   contribute(projectTeardown, 'builds', {

@@ -52,6 +52,9 @@ export const deploymentCounters = extensionPoint<DeploymentCounter, 'deployments
 /** Backups of any kind whose latest run has failed, for `GET /api/stats`; asked for admins alone. */
 export const failedBackups = extensionPoint<{ count(): Promise<number> }>('platform.failedBackups')
 
+/** Whether there is a builder that works by BuildKit, for `GET /api/features`. Contributed by who keeps the builders; answers from memory. */
+export const buildkitBuilders = extensionPoint<{ areThere(): boolean }, 'builds'>('platform.buildkitBuilders')
+
 /** What the platform's machine uses now; sizes are bytes. */
 export interface HostFigures {
   /** Of all processors together: 0 to 100. */

@@ -1,4 +1,3 @@
-import { builders } from 'busbar/api/builds'
 import { identity } from 'busbar/api/identity'
 import { projectDirectory } from 'busbar/api/projects'
 import {
@@ -9,7 +8,14 @@ import {
   type StartContext,
   updateState
 } from 'busbar/sdk'
-import { deploymentCounters, failedBackups, hostFigures, platformUpdates, serviceCounters } from './api.js'
+import {
+  buildkitBuilders,
+  deploymentCounters,
+  failedBackups,
+  hostFigures,
+  platformUpdates,
+  serviceCounters
+} from './api.js'
 import { collectWarnings } from './config-warnings.js'
 import { PlatformService } from './platform-service.js'
 import { StatsService } from './stats-service.js'
@@ -21,7 +27,7 @@ export const needs = {
   secrets: kernel.secrets,
   identity,
   projects: projectDirectory,
-  builders,
+  buildkit: buildkitBuilders,
   services: serviceCounters,
   deployments: deploymentCounters,
   backups: failedBackups,
@@ -42,7 +48,7 @@ export function startPlatform({ use, log, onStop }: StartContext<typeof needs, u
   onStop(() => updates.close())
   const clean = (text: string): string => secrets.clean(text)
   return {
-    platform: new PlatformService(use.identity, use.builders),
+    platform: new PlatformService(use.identity, use.buildkit),
     figures: new StatsService({
       ...use,
       warnings: async () => await collectWarnings({ checks, clean, log }),
