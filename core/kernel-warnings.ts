@@ -1,7 +1,15 @@
-import type { AuditLog, Clock, ConfigCheck, ConfigWarning, Database } from 'busbar/sdk'
+import {
+  type AuditLog,
+  type Clock,
+  type ConfigCheck,
+  type ConfigWarning,
+  configChecks,
+  type Database
+} from 'busbar/sdk'
 import type { Settings } from './config/environment.js'
 import { settingsWarnings } from './config/settings-warnings.js'
 import { type Environment, environmentKeys } from './secrets/key-source.js'
+import type { ServiceRegistry } from './services/registry.js'
 
 interface WarningParts {
   readonly settings: Settings
@@ -16,13 +24,19 @@ const mostApartMs = 5_000
 /** Several processes write, each by its own clock. */
 const mostAheadMs = 60_000
 
-/** What the kernel finds wrong with the configuration of the instance. */
-export const kernelWarnings = ({ settings, environment, ...parts }: WarningParts): ConfigCheck => ({
-  warnings: async () => [
-    ...settingsWarnings({ ...settings, keys: environmentKeys(environment)?.keys ?? new Map() }),
-    ...(await clockWarnings(parts))
-  ]
-})
+/** What the kernel finds wrong with the configuration of the instance, beside what plugins do. */
+export function contributeWarnings(
+  registry: Pick<ServiceRegistry, 'contribute'>,
+  { settings, environment, ...parts }: WarningParts
+): void {
+  const check: ConfigCheck = {
+    warnings: async () => [
+      ...settingsWarnings({ ...settings, keys: environmentKeys(environment)?.keys ?? new Map() }),
+      ...(await clockWarnings(parts))
+    ]
+  }
+  registry.contribute({ plugin: 'kernel', run: check }, configChecks, 'kernel', check)
+}
 
 async function clockWarnings({
   database,

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import {
   access,
   type Clock,
-  configChecks,
   healthChecks,
   type Instance,
   type Log,
@@ -61,7 +60,7 @@ import { JobRunner } from './jobs/job-runner.js'
 import { Singletons } from './jobs/singleton.js'
 import { type KernelSelf, kernelPlugin } from './kernel-plugin.js'
 import { kernelMigrations } from './kernel-schema.js'
-import { kernelWarnings } from './kernel-warnings.js'
+import { contributeWarnings } from './kernel-warnings.js'
 import { RateLimiter } from './limits/rate-limiter.js'
 import { createLog, type LineSink } from './log/log.js'
 import { createRedactor } from './log/redactor.js'
@@ -334,8 +333,7 @@ export async function startKernel({
       contributed: registry.contributions(healthChecks),
       clean: redactor.clean
     })
-    const ownWarnings = kernelWarnings({ settings, environment: process.env, database, audit, clock })
-    registry.contribute({ plugin: 'kernel', run: kernelPlugin }, configChecks, 'kernel', ownWarnings)
+    contributeWarnings(registry, { settings, environment: process.env, database, audit, clock })
     const updates = registry.contributions(updateState)
     const self: KernelSelf = {
       version: release,

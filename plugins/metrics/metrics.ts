@@ -1,5 +1,6 @@
 import { applicationTeardown } from 'busbar/api/applications'
 import { containerRuntime } from 'busbar/api/containers'
+import { hostFigures } from 'busbar/api/platform'
 import {
   type Contributor,
   type Health,
@@ -109,7 +110,8 @@ export function metricsServices(provide: ServiceBinder, { host }: Metrics): void
   provide(hostMetrics, { current: async () => hostUsageOf(await host.current()) })
 }
 
-export function metricsContributions(contribute: Contributor, { applicationHistory }: Metrics): void {
+export function metricsContributions(contribute: Contributor, { host, applicationHistory }: Metrics): void {
+  contribute(hostFigures, 'metrics', { current: async () => hostUsageOf(await host.next()) })
   contribute(applicationTeardown, 'metrics', {
     teardown: async applicationId => {
       await applicationHistory.remove(applicationId)

@@ -55,20 +55,21 @@ export const failedBackups = extensionPoint<{ count(): Promise<number> }>('platf
 /** Whether there is a builder that works by BuildKit, for `GET /api/features`. Contributed by who keeps the builders; answers from memory. */
 export const buildkitBuilders = extensionPoint<{ areThere(): boolean }, 'builds'>('platform.buildkitBuilders')
 
-/** What the platform's machine uses now; sizes are bytes. */
+/** What the platform's machine uses now, sizes in bytes; null for what cannot be read. */
 export interface HostFigures {
   /** Of all processors together: 0 to 100. */
-  readonly cpuPercent: number
-  readonly memoryUsed: number
-  readonly memoryTotal: number
-  readonly diskUsed: number
-  readonly diskTotal: number
-  readonly swapUsed: number
-  readonly swapTotal: number
-  readonly recordedAt: Date
+  readonly cpu_percent: number | null
+  readonly memory_used: number | null
+  readonly memory_total: number | null
+  /** Of the file system that has `/`. */
+  readonly disk_used: number | null
+  readonly disk_total: number | null
+  readonly swap_used: number | null
+  readonly swap_total: number | null
+  readonly recorded_at: Date
 }
-/** Contributed by who measures it; null while nothing was measured. */
-export const hostFigures = extensionPoint<{ latest(): Promise<HostFigures | null> }, 'metrics'>(
+/** Contributed by who measures it. A measurement may take a second: it is asked for every few seconds at most. */
+export const hostFigures = extensionPoint<{ current(): Promise<HostFigures> }, 'metrics'>(
   'platform.hostFigures'
 )
 

@@ -75,7 +75,10 @@ const host = named(
     swap_total: bytes('Bytes of swap; 0 where there is none.'),
     recorded_at: described(timestamp(), 'When it was measured.')
   }),
-  { description: "What the platform's machine uses." }
+  {
+    description:
+      "What the platform's machine uses, as it was within the last seconds; 0 for what cannot be read."
+  }
 )
 export type HostPoint = Static<typeof host>
 

@@ -19,7 +19,7 @@ interface StatsParts {
   readonly services: Contributions<ServiceCounter, 'application' | 'database'>
   readonly deployments: Contributions<DeploymentCounter, 'deployments'>
   readonly backups: Contributions<{ count(): Promise<number> }>
-  readonly host: Contributions<{ latest(): Promise<HostFigures | null> }, 'metrics'>
+  readonly host: Contributions<{ current(): Promise<HostFigures> }, 'metrics'>
   readonly warnings: () => Promise<ConfigWarning[]>
   readonly clock: Pick<Clock, 'now'>
   readonly log: Log
@@ -32,6 +32,8 @@ const weekMs = 7 * 86_400_000
 const summaryKeptMs = 5_000
 /** To look at the engine, disks and clocks takes tens of milliseconds. */
 const warningsKeptMs = 30_000
+/** How busy processors are takes a second to find out. */
+const hostKeptMs = 5_000
 
 type Kind = 'application' | 'database'
 
@@ -39,11 +41,13 @@ type Kind = 'application' | 'database'
 export class StatsService {
   readonly #summary: RecentAnswer<Summary>
   readonly #warnings: RecentAnswer<ConfigWarning[]>
+  readonly #host: RecentAnswer<HostPoint | null>
 
   constructor(private readonly parts: StatsParts) {
     const { clock } = parts
     this.#summary = new RecentAnswer(async () => await this.#count(), summaryKeptMs, clock)
     this.#warnings = new RecentAnswer(parts.warnings, warningsKeptMs, clock)
+    this.#host = new RecentAnswer(async () => await this.#measureHost(), hostKeptMs, clock)
   }
 
   async stats(caller: SignedInCaller, reach: Reach): Promise<Stats> {
@@ -55,7 +59,7 @@ export class StatsService {
       this.#services(scope),
       this.#deployments(scope),
       seesInstance ? this.#failedBackups() : 0,
-      seesInstance ? this.#host() : null,
+      seesInstance ? this.#host.read() : null,
       seesInstance ? this.#warnings.read() : []
     ])
     const health = appHealth(services.get('application') ?? nothing, deployments.underWay)
@@ -155,28 +159,28 @@ export class StatsService {
     return counts.reduce<number>((sum, count) => sum + (count ?? 0), 0)
   }
 
-  async #host(): Promise<HostPoint | null> {
+  async #measureHost(): Promise<HostPoint | null> {
     const source = this.parts.host.entries().find(({ key }) => key === 'metrics')
     if (source === undefined) return null
-    const found = await askOrLeaveOut(source, async host => await host.latest(), {
+    const figures = await askOrLeaveOut(source, async host => await host.current(), {
       what: 'the figures of the machine',
-      takes: 'the figures, or null',
-      take: answer => (typeof answer === 'object' ? { figures: answer as HostFigures | null } : undefined),
+      takes: 'the figures',
+      take: answer => (typeof answer === 'object' && answer !== null ? (answer as HostFigures) : undefined),
       ms: extraMs,
       log: this.parts.log
     })
-    const figures = found?.figures
-    return figures === undefined || figures === null
-      ? null
-      : {
-          cpu_percent: figures.cpuPercent,
-          memory_used: figures.memoryUsed,
-          memory_total: figures.memoryTotal,
-          disk_used: figures.diskUsed,
-          disk_total: figures.diskTotal,
-          swap_used: figures.swapUsed,
-          swap_total: figures.swapTotal,
-          recorded_at: figures.recordedAt
-        }
+    if (figures === undefined) return null
+    const { recorded_at, ...numbers } = figures
+    const of = (name: keyof typeof numbers): number => numbers[name] ?? 0
+    return {
+      cpu_percent: of('cpu_percent'),
+      memory_used: of('memory_used'),
+      memory_total: of('memory_total'),
+      disk_used: of('disk_used'),
+      disk_total: of('disk_total'),
+      swap_used: of('swap_used'),
+      swap_total: of('swap_total'),
+      recorded_at
+    }
   }
 }

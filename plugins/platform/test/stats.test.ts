@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type ApplicationStatus, applicationRegistry } from 'busbar/api/applications'
-import { failedBackups, hostFigures, serviceCounters } from 'busbar/api/platform'
+import { failedBackups, serviceCounters } from 'busbar/api/platform'
 import { definePlugin } from 'busbar/sdk'
 import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
@@ -195,8 +195,7 @@ test('while plugins are off that count something, the rest is told', async t => 
   t.match((await admin.get('/api/stats')).body, { app_health: { total: 0 } })
 })
 
-test('what other plugins count is added: databases, backups that have failed, and the machine', async t => {
-  const recordedAt = new Date('2026-01-01T00:00:00Z')
+test('what other plugins count is added: databases, and backups that have failed', async t => {
   const other = definePlugin({
     id: 'other',
     contributes(contribute) {
@@ -206,18 +205,6 @@ test('what other plugins count is added: databases, backups that have failed, an
       contribute(failedBackups, 'volumes', { count: async () => 2 })
       contribute(failedBackups, 'databases', { count: async () => 1 })
       contribute(failedBackups, 'broken', { count: async () => 'many' as unknown as number })
-      contribute(hostFigures, 'metrics', {
-        latest: async () => ({
-          cpuPercent: 12.5,
-          memoryUsed: 1,
-          memoryTotal: 2,
-          diskUsed: 3,
-          diskTotal: 4,
-          swapUsed: 5,
-          swapTotal: 6,
-          recordedAt
-        })
-      })
     }
   })
   const k = await platform(t, {
@@ -226,8 +213,7 @@ test('what other plugins count is added: databases, backups that have failed, an
   const admin = await k.as.session()
   t.match((await admin.get('/api/stats')).body, {
     app_health: { total: 0 },
-    needs_attention: { error_services: 3, unhealthy_services: 2, failed_backups: 3, total: 8 },
-    host: { cpu_percent: 12.5, memory_used: 1, swap_total: 6, recorded_at: recordedAt.toISOString() }
+    needs_attention: { error_services: 3, unhealthy_services: 2, failed_backups: 3, total: 8 }
   })
   t.match((await (await k.as.session('ann')).get('/api/stats')).body, {
     needs_attention: { failed_backups: 0, total: 5 },
@@ -237,6 +223,19 @@ test('what other plugins count is added: databases, backups that have failed, an
     databases: 15,
     containers: { total: 10, by_type: { database: { running: 3, total: 10 } } }
   })
+})
+
+test('an admin is told what the machine uses while something measures it, and a member is not', async t => {
+  const k = await platform(t)
+  const admin = await k.as.session()
+  const { host } = (await admin.get('/api/stats')).body
+  t.match(host, { cpu_percent: Number, swap_total: Number, recorded_at: /^\d{4}-/ })
+  t.ok(host.memory_used > 0 && host.memory_used < host.memory_total)
+  t.ok(host.disk_used > 0 && host.disk_used <= host.disk_total)
+  t.equal((await (await k.as.session('ann')).get('/api/stats')).body.host, null)
+  await k.disable('metrics')
+  await k.reload('platform')
+  t.equal((await admin.get('/api/stats')).body.host, null)
 })
 
 test('a counter that fails is the answer, and no number is made up', async t => {

@@ -1,7 +1,7 @@
 import { createTestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { takeAwayFromEngine } from '../../../lab/engine.js'
-import { DeploymentCountStore } from '../records/deployment-count-store.js'
+import { DeploymentTallyStore } from '../records/deployment-tally-store.js'
 
 takeAwayFromEngine()
 
@@ -48,7 +48,7 @@ test('with 200 000 deployments of 1 000 applications, those are counted of which
   await k.query('analyze applications.application')
   await k.query('analyze deployments.deployment')
   const asked: Array<{ text: string; bindings: unknown }> = []
-  const watched = new DeploymentCountStore({
+  const watched = new DeploymentTallyStore({
     sql: async (text: string, bindings: unknown) => {
       asked.push({ text, bindings })
       return []
