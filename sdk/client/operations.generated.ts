@@ -26,6 +26,23 @@ export interface Schemas {
     /** That percentage, 1 to 100; 80 at first. */
     quota_threshold_percent: number
   }
+  /** Applications by what they do, each counted once. */
+  AppHealth: {
+    /** Applications that run. */
+    running: number
+    /** Applications that run and whose health check fails. */
+    unhealthy: number
+    /** Applications whose container has ended by itself, or could not be started. */
+    errored: number
+    /** Applications that somebody has stopped. */
+    stopped: number
+    /** Applications that were never deployed. */
+    inactive: number
+    /** Applications with a deployment under way of which no version runs; they count here alone. */
+    busy: number
+    /** All of these. */
+    total: number
+  }
   /** A source, the settings of its container, and how that is. */
   Application: {
     /** What the application is called in paths and other bodies. Never changes. */
@@ -278,6 +295,35 @@ export interface Schemas {
     /** An `admin` manages users, plugins and the platform and owns every project; a `member` works in own and shared projects. */
     role: "member" | "admin"
   }
+  /** Something that is wrong with how the instance is set up. */
+  ConfigWarning: {
+    /** Which one it is, the same in every release: `no_public_url`. */
+    code: string
+    /** What is wrong, and what comes of it. */
+    message: string
+    /** What helps. */
+    remedy: string
+  }
+  /** The serving containers of applications and databases, by their status. `GET /api/docker/containers` lists everything on the engine. */
+  ContainerStats: {
+    /** Those that run, unhealthy ones too. */
+    running: number
+    /** Those that somebody has stopped. */
+    stopped: number
+    /** Those that have ended by themselves, or could not be started. */
+    error: number
+    /** All of these. */
+    total: number
+    /** The same by what they are for: `application`, `database`. */
+    by_type: Record<string, Schemas['ContainerTypeCount']>
+  }
+  /** Containers of one kind. */
+  ContainerTypeCount: {
+    /** Those that run. */
+    running: number
+    /** Those that were ever started. */
+    total: number
+  }
   /** An application that is to be made. It is not deployed by that. */
   CreateApplication: {
     /** What people call it: 1 to 100 characters, not blank, without control characters. Need not be the only one of its name. */
@@ -423,6 +469,17 @@ export interface Schemas {
     /** When it was made. */
     created_at: string
   }
+  /** Deployments that were begun in the last seven days and have ended. */
+  DeployStats: {
+    /** Deployments that have succeeded. */
+    succeeded: number
+    /** Deployments that have failed, cancelled ones too. */
+    failed: number
+    /** Both together. */
+    total: number
+    /** The median time, in milliseconds, of the builds of those that have succeeded; 0 where nothing was built. */
+    median_build_ms: number
+  }
   /** An attempt to bring an application to a version. */
   Deployment: {
     /** What the deployment is called in paths and other bodies. */
@@ -496,6 +553,195 @@ export interface Schemas {
     cascade?: boolean
     /** True leaves those that need it turned on: they stop, and wait for it as `blocked`. False unless given. */
     force?: boolean
+  }
+  /** What all things of one kind take of the disk. */
+  DiskUsageEntry: {
+    /** How many there are. */
+    count: number
+    /** Bytes that they take together; what several have counts once. */
+    size: number
+    /** Bytes of that which come back when those are removed that nothing uses. */
+    reclaimable: number
+  }
+  /** A container on the engine, whoever made it. Neither environment nor command nor labels are told. */
+  DockerContainer: {
+    /** The id that the engine has given it. */
+    id: string
+    /** Its name on the engine. */
+    name: string
+    /** The image that it was made from, as it was named then; its id where it had no name. */
+    image: string
+    /** The engine's state: `created`, `running`, `paused`, `restarting`, `removing`, `exited`, `dead`. */
+    status: string
+    /** By a port of the engine's machine, the port of the container that it leads to: `8080` or `127.0.0.1:8080` to `80/tcp`. Those of UDP are `53/udp`. Up to 200. */
+    ports: Record<string, string>
+    /** Whether this installation has made it, for an owner or for itself; false for what others have made. */
+    managed: boolean
+    /** What it belongs to; null for what the platform has for itself, and for what is foreign. */
+    owner: Schemas['DockerOwner'] | null
+    /** When it was made. */
+    created_at: string
+  }
+  /** How many things there are on the engine. */
+  DockerCounts: {
+    /** Containers that run. */
+    containers_running: number
+    /** All containers: as many as `GET /api/docker/containers` lists. */
+    containers_total: number
+    /** Images: as many as `GET /api/docker/images` lists. */
+    images: number
+    /** Volumes: as many as `GET /api/docker/volumes` lists. */
+    volumes: number
+  }
+  /** What is on the engine's disk, by its own account. */
+  DockerDiskUsage: {
+    /** Images. Reclaimable is what no container was made from. */
+    images: Schemas['DiskUsageEntry']
+    /** What containers have written into their own file systems. Reclaimable is that of those that do not run. */
+    containers: Schemas['DiskUsageEntry']
+    /** Volumes. Reclaimable are those that no container has mounted. */
+    volumes: Schemas['DiskUsageEntry']
+    /** The cache of the engine's own BuildKit. Build engines of projects keep theirs in volumes. */
+    build_cache: Schemas['DiskUsageEntry']
+    /** Bytes of all layers of all images. */
+    layers_size: number
+    /** When the engine was asked. Figures of more than a minute are made anew in the background when somebody asks; the longer that takes, the older they become. */
+    measured_at: string
+  }
+  /** An image on the engine that has a name, or that no other one continues. */
+  DockerImage: {
+    /** The id that the engine has given it. */
+    id: string
+    /** Its names, with tags; empty for one without a name. Up to 200. */
+    repo_tags: string[]
+    /** Bytes of all of its layers, with those that other images have too. */
+    size: number
+    /** Bytes of layers that other images have too; -1 while the engine has not measured its disk since the image was made. */
+    shared_size: number
+    /** How many containers were made from it, stopped ones too. */
+    containers: number
+    /** Whether neither a name nor a digest leads to it. */
+    dangling: boolean
+    /** Whether this installation has built it, or has fetched it for an application; false for what others have put there. */
+    managed: boolean
+    /** What it belongs to; null for what the platform has for itself, and for what is foreign. */
+    owner: Schemas['DockerOwner'] | null
+    /** When it was made. */
+    created_at: string
+  }
+  /** A network on the engine. */
+  DockerNetwork: {
+    /** The id that the engine has given it. */
+    id: string
+    /** Its name on the engine. */
+    name: string
+    /** What makes it, in the words of the engine: `bridge`, `host`, `null`. */
+    driver: string
+    /** How far it reaches: `local` for this machine alone. */
+    scope: string
+    /** Whether its containers reach nothing outside of it. */
+    internal: boolean
+    /** Whether this installation has made it, for an owner or for itself; false for what others have made. */
+    managed: boolean
+    /** What it belongs to; null for what the platform has for itself, and for what is foreign. */
+    owner: Schemas['DockerOwner'] | null
+    /** The containers that are connected to it now. Up to 500. */
+    containers: Schemas['DockerNetworkContainer'][]
+    /** How many they are. */
+    container_count: number
+    /** When it was made. */
+    created_at: string
+  }
+  /** A container that is connected to a network now. */
+  DockerNetworkContainer: {
+    /** The id of the container. */
+    id: string
+    /** Its name on the engine. */
+    name: string
+    /** Its address in the network, `10.201.0.3/26`; empty where it has none. */
+    ipv4_address: string
+  }
+  /** The engine at a glance. */
+  DockerOverview: {
+    /** What the engine is; null where it does not say. */
+    info: Schemas['DockerSystemInfo'] | null
+    /** What is on its disk; null while the first measurement since the start of the platform is under way, which takes minutes on a large disk, or has failed. */
+    disk_usage: Schemas['DockerDiskUsage'] | null
+    /** How many things there are on it. */
+    counts: Schemas['DockerCounts']
+  }
+  /** What a thing on the engine belongs to: verified by a signature, whatever its labels say. */
+  DockerOwner: {
+    /** What it belongs to: an application or a database, or else to a project as a whole, as its build engine and its networks do. */
+    type: "application" | "database" | "project"
+    /** The id of that. */
+    id: string
+    /** What that is called now; empty when it is gone. */
+    name: string
+    /** The project that it lies in. */
+    project_id: string
+    /** The deployment that it was made for; null for what was made for none. */
+    deployment_id: string | null
+  }
+  /** What the engine says of itself and its machine. */
+  DockerSystemInfo: {
+    /** The version of the engine. */
+    server_version: string
+    /** What its machine runs: `Debian GNU/Linux 12 (bookworm)`. */
+    operating_system: string
+    /** The kind of that: `linux`. */
+    os_type: string
+    /** The processor of its machine: `x86_64`. */
+    architecture: string
+    /** The kernel of its machine. */
+    kernel_version: string
+    /** The cores of its machine. */
+    ncpu: number
+    /** Bytes of memory of its machine. */
+    mem_total: number
+    /** How it keeps images and containers: `overlay2`. */
+    storage_driver: string
+    /** Where the output of containers goes: `json-file`. */
+    logging_driver: string
+    /** What makes control groups: `cgroupfs`, `systemd`. */
+    cgroup_driver: string
+    /** Where it keeps everything, as a path of its machine. */
+    docker_root_dir: string
+    /** What its machine is called. */
+    name: string
+    /** How many containers it has, by its own count. */
+    containers: number
+    /** How many of them run. */
+    containers_running: number
+    /** How many are paused. */
+    containers_paused: number
+    /** How many do not run. */
+    containers_stopped: number
+    /** How many images it has, those that only others continue too. */
+    images: number
+  }
+  /** A volume on the engine. Options of its driver, which may hold passwords, are not told. */
+  DockerVolume: {
+    /** Its name on the engine. */
+    name: string
+    /** What keeps it: `local` for the disk of the engine. */
+    driver: string
+    /** Where it is, as a path of the engine's machine. */
+    mountpoint: string
+    /** How far it reaches: `local` for this machine alone. */
+    scope: string
+    /** Bytes of its files; -1 while the engine has not measured its disk since the volume was made, and for one that it cannot measure. */
+    size: number
+    /** How many containers have it mounted, stopped ones too. */
+    ref_count: number
+    /** Whether this installation has made it, for an owner or for itself; false for what others have made. */
+    managed: boolean
+    /** What it holds: `data`, or a `cache` that builds fill again; empty for a foreign one. */
+    kind: "data" | "cache" | ""
+    /** What it belongs to; null for what the platform has for itself, and for what is foreign. */
+    owner: Schemas['DockerOwner'] | null
+    /** When it was made; the beginning of 1970 where its driver does not tell. */
+    created_at: string
   }
   /** How to turn it on. May be left out. */
   EnablePlugin: {
@@ -598,6 +844,25 @@ export interface Schemas {
     /** When it was measured; where the point is an average, when the first one was that is in it. */
     recorded_at: string
   }
+  /** What the platform's machine uses, as it was within the last seconds; 0 for what cannot be read. */
+  HostPoint: {
+    /** What all processors together are used, from 0 to 100. */
+    cpu_percent: number
+    /** Bytes of memory in use. */
+    memory_used: number
+    /** Bytes of memory. */
+    memory_total: number
+    /** Bytes in use on the file system of `/`. */
+    disk_used: number
+    /** Bytes of that file system. */
+    disk_total: number
+    /** Bytes of swap in use. */
+    swap_used: number
+    /** Bytes of swap; 0 where there is none. */
+    swap_total: number
+    /** When it was measured. */
+    recorded_at: string
+  }
   /** An invitation that can still be accepted. */
   Invitation: {
     /** What the invitation is called in paths. It is no secret, and not the token of its link. */
@@ -644,6 +909,19 @@ export interface Schemas {
     methods: Array<"totp" | "recovery_code">
     /** Seconds until the challenge is void. */
     expires_in: number
+  }
+  /** What somebody should look at. */
+  NeedsAttention: {
+    /** Applications whose latest deployment has failed. */
+    failed_deploys: number
+    /** Applications and databases that have ended by themselves, or could not be started. */
+    error_services: number
+    /** Applications and databases that run and whose health check fails. */
+    unhealthy_services: number
+    /** Backups whose latest run has failed; 0 for members. */
+    failed_backups: number
+    /** All of these together. */
+    total: number
   }
   /** Something that a user is told of. */
   Notification: {
@@ -1108,10 +1386,38 @@ export interface Schemas {
       last_name: string
     }
   }
+  /** How everything is that the caller may see. */
+  Stats: {
+    /** Whether the caller is an admin, who is told of all projects and of the machine. */
+    is_admin: boolean
+    /** Applications by what they do. */
+    app_health: Schemas['AppHealth']
+    /** How deployments of the last seven days have ended. */
+    deploy_7d: Schemas['DeployStats']
+    /** What somebody should look at, by the kind of trouble. */
+    needs_attention: Schemas['NeedsAttention']
+    /** What the platform's machine uses; null for members and pinned tokens, and where nothing measures it. */
+    host: Schemas['HostPoint'] | null
+    /** What is wrong with how the instance is set up, as it was within the last half a minute; empty for members and pinned tokens. */
+    config_warnings: Schemas['ConfigWarning'][]
+  }
   /** That it has been done. */
   Status: {
     /** What has been done, in a word or two: `deleted`, `updated`. */
     status: string
+  }
+  /** How much of everything there is, counted within the last seconds. */
+  Summary: {
+    /** How many projects there are. */
+    projects: number
+    /** How many applications there are. */
+    applications: number
+    /** How many databases there are. */
+    databases: number
+    /** Records of deployments; the older ones of an application are removed. */
+    deployments: number
+    /** What of that runs. */
+    containers: Schemas['ContainerStats']
   }
   /** A terminal session. It is there for a minute, and starts its shell when somebody attaches to it. */
   TerminalSession: {
@@ -1620,6 +1926,56 @@ export interface Operations {
     }
     body: undefined
     answer: Schemas['GlobalDeployment'][]
+  }
+  'GET /api/docker/containers': {
+    params: {}
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['DockerContainer'][]
+  }
+  'GET /api/docker/images': {
+    params: {}
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['DockerImage'][]
+  }
+  'GET /api/docker/networks': {
+    params: {}
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['DockerNetwork'][]
+  }
+  'GET /api/docker/overview': {
+    params: {}
+    query: {}
+    body: undefined
+    answer: Schemas['DockerOverview']
+  }
+  'GET /api/docker/volumes': {
+    params: {}
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['DockerVolume'][]
   }
   'GET /api/features': {
     params: {}
@@ -2497,6 +2853,18 @@ export interface Operations {
     body: undefined
     answer: Schemas['RegistryAccountTrial']
   }
+  'GET /api/stats': {
+    params: {}
+    query: {}
+    body: undefined
+    answer: Schemas['Stats']
+  }
+  'GET /api/summary': {
+    params: {}
+    query: {}
+    body: undefined
+    answer: Schemas['Summary']
+  }
   'GET /api/tokens': {
     params: {}
     query: {
@@ -2810,6 +3178,36 @@ export interface NamedOperations {
    * A token with the scope `read` or a wider one, or a session. A token pinned to projects sees those only; an explicit project outside its pins is refused (403).
    */
   GetGlobalDeployments: 'GET /api/deployments'
+  /**
+   * Get Containers. All containers of the engine, stopped and foreign ones too, the newest first. A pinned token sees those of its projects.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects sees those only; an explicit project outside its pins is refused (403).
+   */
+  ListDockerContainers: 'GET /api/docker/containers'
+  /**
+   * Get Images. All images of the engine, foreign ones too, the newest first. Steps of builds that an image continues are not listed. A pinned token sees those of its projects.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects sees those only; an explicit project outside its pins is refused (403).
+   */
+  ListDockerImages: 'GET /api/docker/images'
+  /**
+   * Get Networks. All networks of the engine by name, foreign ones too, each with the containers that are connected to it. A pinned token sees those of its projects.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects sees those only; an explicit project outside its pins is refused (403).
+   */
+  ListDockerNetworks: 'GET /api/docker/networks'
+  /**
+   * Get Overview. What the engine is, how many things are on it, and what they take of its disk. To measure that takes an engine long, so it is not waited for: `measured_at` says how old the figures are.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required.
+   */
+  GetDockerOverview: 'GET /api/docker/overview'
+  /**
+   * Get Volumes. All volumes of the engine by name, foreign ones too. Sizes are those of the last measurement, see `GET /api/docker/overview`. A pinned token sees those of its projects.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects sees those only; an explicit project outside its pins is refused (403).
+   */
+  ListDockerVolumes: 'GET /api/docker/volumes'
   /**
    * Get Features. What a client may want to know of the instance before anybody has signed in.
    *
@@ -3287,6 +3685,18 @@ export interface NamedOperations {
    */
   TestRegistryAccount: 'POST /api/registries/{registryAccountId}/test'
   /**
+   * Get Stats. How applications, deployments and the machine are, in one answer. Members are told of their own and shared projects, and of neither machine nor instance; a pinned token of its projects.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to projects sees those only; an explicit project outside its pins is refused (403).
+   */
+  GetStats: 'GET /api/stats'
+  /**
+   * Get Summary. Counts over the whole instance, for monitoring. They change within five seconds.
+   *
+   * A token with the scope `metrics` or a wider one, or a session. The admin role is required.
+   */
+  GetSummary: 'GET /api/summary'
+  /**
    * List API Tokens. The tokens of the caller, the newest first, without their values.
    *
    * A session is required; a personal access token is refused (403) whatever its scope.
@@ -3419,6 +3829,11 @@ export const operationKeys: NamedOperations = {
   RegenerateRecoveryCodes: 'POST /api/auth/totp/recovery-codes',
   ListBuilders: 'GET /api/builders',
   GetGlobalDeployments: 'GET /api/deployments',
+  ListDockerContainers: 'GET /api/docker/containers',
+  ListDockerImages: 'GET /api/docker/images',
+  ListDockerNetworks: 'GET /api/docker/networks',
+  GetDockerOverview: 'GET /api/docker/overview',
+  ListDockerVolumes: 'GET /api/docker/volumes',
   GetFeatures: 'GET /api/features',
   GetHostHistoricalMetrics: 'GET /api/metrics/host',
   StreamHostMetrics: 'GET /api/metrics/host/stream',
@@ -3501,6 +3916,8 @@ export const operationKeys: NamedOperations = {
   SetRegistryAccount: 'PUT /api/registries',
   DeleteRegistryAccount: 'DELETE /api/registries/{registryAccountId}',
   TestRegistryAccount: 'POST /api/registries/{registryAccountId}/test',
+  GetStats: 'GET /api/stats',
+  GetSummary: 'GET /api/summary',
   ListAPITokens: 'GET /api/tokens',
   CreateAPIToken: 'POST /api/tokens',
   DeleteAPIToken: 'DELETE /api/tokens/{tokenId}',
