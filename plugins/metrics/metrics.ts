@@ -111,7 +111,7 @@ export function metricsServices(provide: ServiceBinder, { host }: Metrics): void
 }
 
 export function metricsContributions(contribute: Contributor, { host, applicationHistory }: Metrics): void {
-  contribute(hostFigures, 'metrics', { current: async () => hostUsageOf(await host.next()) })
+  contribute(hostFigures, 'metrics', { current: async () => hostUsageOf(await host.current()) })
   contribute(applicationTeardown, 'metrics', {
     teardown: async applicationId => {
       await applicationHistory.remove(applicationId)
