@@ -3,19 +3,18 @@ import type {
   AnyPlugin,
   ChannelSpec,
   JobSpec,
-  ProblemKind,
   ResourceSpec,
   RouteSchema,
   RouteSpec,
   ScheduleSpec,
   SingletonSpec,
-  SocketSpec,
-  TSchema
+  SocketSpec
 } from 'busbar/sdk'
 import { listRoute } from '../../sdk/list.js'
 import { faultOf } from '../frames/fault.js'
 import { checkSchema, strictBody } from '../schemas/schemas.js'
 import { accessFaults } from './access-faults.js'
+import { frozen, paramsOf, problemsOf, type RecordContext, RecordError, shapeOf } from './declared-parts.js'
 import { notificationFaults, notificationRecord } from './notification-kinds.js'
 import type {
   ChannelRecord,
@@ -33,6 +32,7 @@ import type {
 import { defaultTimeZone } from './recurrence.js'
 import { resourceFaults, resourceRecord, teardownJob } from './resource-kinds.js'
 import { schemaNameFaults } from './schema-components.js'
+import { socketFaults, socketRecord } from './socket-record.js'
 import {
   migrationsFault,
   named,
@@ -42,17 +42,6 @@ import {
   segmentFaults,
   workFaults
 } from './value-faults.js'
-
-/** Everything that is wrong with a plugin's declarations, in one message. */
-class RecordError extends Error {}
-
-interface RecordContext {
-  readonly id: string
-  /** Third-party plugins keep to `/api/x/<id>/` and `x:<id>:`. */
-  readonly builtIn: boolean
-  /** The kinds of resources that other plugins declare. */
-  readonly kinds?: readonly string[]
-}
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 const mebibyte = 1024 * 1024
@@ -219,8 +208,6 @@ export function record(definition: AnyPlugin, given: RecordContext): PluginRecor
   })
 }
 
-const paramsOf = (url: string): string[] => [...url.matchAll(/:(\w+)/g)].map(match => match[1] ?? '')
-
 function routeFaults(
   spec: RouteSpec<string, Access, RouteSchema, object>,
   context: RecordContext,
@@ -281,9 +268,6 @@ function pathFaults(url: string, { id, builtIn }: RecordContext): string[] {
   return url === own || url.startsWith(`${own}/`) ? [] : [`a third-party plugin's paths begin with ${own}/`]
 }
 
-/** Two paths of one shape match the same requests. */
-export const shapeOf = (url: string): string => url.replace(/:\w+/g, ':')
-
 export function routeRecord(
   spec: RouteSpec<string, Access, RouteSchema, object>,
   { id }: Pick<RecordContext, 'id'>
@@ -339,9 +323,6 @@ const isConditional = ({
   audit === undefined &&
   (produces === undefined || version !== undefined) &&
   (schema?.response === undefined || schema.response[200] != null)
-
-const problemsOf = ({ problems = [] }: { readonly problems?: readonly ProblemKind[] }) =>
-  Object.freeze(problems.map(({ status, code, message }) => Object.freeze({ status, code, message })))
 
 const bodyLimitOf = ({
   bodyLimit,
@@ -415,46 +396,6 @@ function channelRecord(spec: ChannelSpec<string, object>, { id }: RecordContext)
   })
 }
 
-function socketFaults(
-  spec: SocketSpec<string, object>,
-  { id, builtIn, kinds = [] }: RecordContext,
-  earlier: readonly SocketRecord[]
-): string[] {
-  if (typeof spec.url !== 'string') return ['it has no url']
-  const faults = accessFaults(spec.access, paramsOf(spec.url), kinds)
-  const prefix = builtIn ? '/api/ws/' : `/api/ws/x/${id}/`
-  if (!spec.url.startsWith(prefix)) faults.push(`a socket's path begins with ${prefix}`)
-  else faults.push(...segmentFaults(spec.url))
-  if (earlier.some(other => shapeOf(other.url) === shapeOf(spec.url))) faults.push('declared twice')
-  if (typeof spec.handler !== 'function') faults.push('it has no handler')
-  if (typeof spec.summary !== 'string' || spec.summary === '') faults.push('it has no summary')
-  if (spec.access?.kind === 'public') faults.push('a socket cannot be public')
-  const { operationId, group, description, problems, params } = spec
-  faults.push(...routeValueFaults({ operationId, group, description, problems }))
-  for (const [name, schema] of Object.entries<TSchema | undefined>(params ?? {})) {
-    const fault = checkSchema(schema)
-    if (fault !== null) faults.push(`the schema of ${name} is not valid: ${fault}`)
-  }
-  return faults
-}
-
-function socketRecord(spec: SocketSpec<string, object>, { id }: RecordContext): SocketRecord {
-  return Object.freeze({
-    plugin: id,
-    url: spec.url,
-    params: paramsOf(spec.url),
-    access: frozen(spec.access, 'access', spec),
-    operationId: spec.operationId,
-    group: spec.group ?? id,
-    summary: spec.summary,
-    description: spec.description,
-    problems: problemsOf(spec),
-    schema: spec.params === undefined ? {} : { params: spec.params },
-    accept: spec.accept,
-    handler: spec.handler
-  })
-}
-
 function scheduleFaults(
   spec: ScheduleSpec<object>,
   earlier: readonly ScheduleRecord[],
@@ -476,26 +417,4 @@ function scheduleRecord(spec: ScheduleSpec<object>): ScheduleRecord {
     timeoutMs: spec.timeoutMs ?? 5 * minute,
     run: spec.run
   })
-}
-
-/** A deeply frozen copy of plain data, which is the field of a declaration. */
-function frozen<T>(data: T, field: string, { method, url, name }: Named): T {
-  try {
-    return deepFreeze(structuredClone(data))
-  } catch (error) {
-    const where = [method, url ?? name].filter(word => word !== undefined).join(' ')
-    throw new RecordError(`${where}: ${field} is to be plain data: ${faultOf(error).message}`)
-  }
-}
-
-/** What a declaration is called by. */
-interface Named {
-  readonly method?: string
-  readonly url?: string
-  readonly name?: string
-}
-
-function deepFreeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(deepFreeze)
-  return value
 }

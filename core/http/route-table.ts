@@ -1,5 +1,5 @@
 import findMyWay from 'find-my-way'
-import { shapeOf } from '../declarations/recorder.js'
+import { shapeOf } from '../declarations/declared-parts.js'
 import type { RouteRecord } from '../declarations/records.js'
 import type { RequestContext } from './request-context.js'
 

@@ -6,7 +6,7 @@ import type { AnyPlugin } from 'busbar/sdk'
 import { describeChannels } from '../../core/declarations/asyncapi.js'
 import { describeApi } from '../../core/declarations/openapi.js'
 import { record } from '../../core/declarations/recorder.js'
-import type { PluginRecords, RouteRecord } from '../../core/declarations/records.js'
+import type { PluginRecords, RouteRecord, SocketRecord } from '../../core/declarations/records.js'
 import { kernelPlugin } from '../../core/kernel-plugin.js'
 
 /** What the kernel and all built-in plugins declare: nothing is started. */
@@ -26,6 +26,10 @@ async function builtInRecords(root: string): Promise<PluginRecords[]> {
 
 export const builtInRoutes = async (root: string): Promise<RouteRecord[]> =>
   (await builtInRecords(root)).flatMap(({ routes }) => routes)
+
+/** Their WebSockets, which are no calls of a client. */
+export const builtInSockets = async (root: string): Promise<SocketRecord[]> =>
+  (await builtInRecords(root)).flatMap(({ sockets }) => sockets)
 
 /** Their OpenAPI description. */
 export const describeBuiltIns = async (root: string): Promise<any> => describeApi(await builtInRoutes(root))

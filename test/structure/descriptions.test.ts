@@ -7,12 +7,13 @@ import { test } from 'tap'
 import { describeApi } from '../../core/declarations/openapi.js'
 import { schemaConflicts } from '../../core/declarations/schema-components.js'
 import { validatorOf } from '../../core/schemas/schemas.js'
-import { builtInRoutes, describeBuiltInChannels } from '../../scripts/client/describe.js'
+import { builtInRoutes, builtInSockets, describeBuiltInChannels } from '../../scripts/client/describe.js'
 
 type Json = Readonly<Record<string, any>>
 
 const root = join(import.meta.dirname, '../..')
 const routes = await builtInRoutes(root)
+const sockets = await builtInSockets(root)
 const api: any = describeApi(routes)
 
 /** A part of the description, be it written out or a reference with words of its own. */
@@ -217,6 +218,15 @@ test('every operation says what it does, or its summary is enough', t => {
   t.end()
 })
 
+test('every WebSocket of a plugin says what it is, and its parameters', t => {
+  t.ok(sockets.length > 0)
+  for (const { url, operationId, summary, description, params, schema } of sockets) {
+    t.ok(operationId !== undefined && summary !== '' && tells(description), url)
+    for (const param of params) t.ok(tells(schema.params?.[param]?.description), `${url} ${param}`)
+  }
+  t.end()
+})
+
 /** Tables of which an answer of another plugin, or none, is made. */
 const noAnswers: Readonly<Record<string, string>> = {
   builds: 'mostly why a build failed, which its deployment says',
@@ -227,7 +237,9 @@ const noAnswers: Readonly<Record<string, string>> = {
 }
 
 test('every problem that an operation can be refused with is declared by one', async t => {
-  const declared = new Set(routes.flatMap(({ problems }) => problems.map(({ code }) => code)))
+  const declared = new Set(
+    [...routes, ...sockets].flatMap(({ problems }) => problems.map(({ code }) => code))
+  )
   const ids = readdirSync(join(root, 'plugins')).filter(
     id => noAnswers[id] === undefined && existsSync(join(root, 'plugins', id, 'problems.ts'))
   )

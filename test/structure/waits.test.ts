@@ -15,6 +15,8 @@ const exceptions: Readonly<Record<string, readonly [sleeps: number, reason: stri
   'plugins/direct/test/switch.test.ts': [1, 'a stopped process takes no connection, which nothing shows'],
   'plugins/runtime-docker/test/host-rules.test.ts': [1, absence],
   'plugins/runtime-docker/test/listing.test.ts': [1, absence],
+  'plugins/runtime-docker/test/terminals.test.ts': [2, absence],
+  'plugins/terminal/test/pressure.test.ts': [2, absence],
   'plugins/tokens/test/tokens.test.ts': [1, 'the middle of a load, wherever that is'],
   'test/bus/fan-out.test.ts': [2, 'a raw client shows nothing before it reads'],
   'test/bus/protocol.test.ts': [3, absence],
