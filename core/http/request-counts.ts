@@ -2,7 +2,7 @@ import { requestDurationBounds } from 'busbar/sdk'
 import type { RouteRecord } from '../declarations/records.js'
 
 /** What has been answered on one route. */
-export interface RouteCounts {
+interface RouteCounts {
   /** By status. */
   readonly answers: ReadonlyMap<number, number>
   /** How many took how long: one for each of `requestDurationBounds`, and one for what took longer than all. */

@@ -1,8 +1,5 @@
 /** What can be followed: calls `give` with each value and `end` after the last; returns how to stop. */
-export type Follow<T> = (follower: {
-  readonly give: (value: T) => void
-  readonly end: () => void
-}) => () => void
+type Follow<T> = (follower: { readonly give: (value: T) => void; readonly end: () => void }) => () => void
 
 /**
  * The values as they come, for a reader at any pace: one that is slow gets the newest and none of those before, so that nothing

@@ -1,16 +1,5 @@
 import { applicationStatuses } from 'busbar/api/applications'
-import {
-  described,
-  list,
-  maybe,
-  named,
-  nullable,
-  object,
-  oneOf,
-  type Static,
-  Type,
-  timestamp
-} from 'busbar/sdk'
+import { described, maybe, named, nullable, object, oneOf, type Static, Type, timestamp } from 'busbar/sdk'
 import { ranges } from './time-range.js'
 
 const rangeNames = Object.keys(ranges).join(', ')
@@ -98,7 +87,7 @@ export const applicationPoint = named(
   { description: 'What an application used from a time until the next point.' }
 )
 
-export const serviceMetrics = named(
+const serviceMetrics = named(
   'ServiceMetrics',
   object({
     cpu_percent: described(Type.Number(), percentOfCore('Time on processors; 0 while it does not run')),
@@ -123,5 +112,3 @@ export const projectMetrics = described(
   Type.Record(Type.String(), serviceMetrics),
   'What each application of the project uses, by its `id`.'
 )
-
-export const points = { host: list(hostPoint), application: list(applicationPoint) }

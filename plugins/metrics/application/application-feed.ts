@@ -6,7 +6,7 @@ import type { ContainerUsage } from './container-usage.js'
 const everyMs = 2000
 
 /** One who follows an application. */
-export interface ApplicationFollower {
+interface ApplicationFollower {
   /** Told about every two seconds while it runs, and nothing while it does not. */
   readonly give: (usage: ContainerUsage) => void
   /** Called once, when there is no such application any more. */

@@ -14,7 +14,7 @@ export interface ContainerUsage {
 }
 
 /** How fast something has grown between two samples, by the second. */
-export interface UsageRates {
+interface UsageRates {
   /** 1 is one core. */
   readonly cores: number
   readonly receivedBytes: number

@@ -36,7 +36,7 @@ interface ProjectUsageParts {
 }
 
 /** By the id of the application. */
-export type ProjectMetrics = Readonly<Record<string, ServiceMetrics>>
+type ProjectMetrics = Readonly<Record<string, ServiceMetrics>>
 
 /** What the applications of a project use now. Whoever asks while it is being measured, or soon after, shares the answer. */
 export class ProjectUsage {

@@ -35,7 +35,7 @@ const samplesOf = (values: number | readonly Sample[]): readonly Sample[] =>
   typeof values === 'number' ? [{ value: values }] : values
 
 /** What has been counted by its size. */
-export interface Counted {
+interface Counted {
   readonly labels: Readonly<Record<string, string>>
   /** For each bound how many are at most as large, and larger than the one before; the last is of those beyond all bounds. */
   readonly counts: readonly number[]

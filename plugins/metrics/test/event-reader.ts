@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { type TestClient, until } from 'busbar/sdk/testing'
 
 /** An event stream that is open, with what has come of it. */
-export interface EventReader {
+interface EventReader {
   readonly response: IncomingMessage
   /** All that has come, as it came. */
   text(): string

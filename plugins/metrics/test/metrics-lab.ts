@@ -4,7 +4,7 @@ import { containerRuntime } from 'busbar/api/containers'
 import { type TestClient, type TestKernel, until } from 'busbar/sdk/testing'
 
 /** An application that runs, as after a deploy. */
-export interface RunningApplication {
+interface RunningApplication {
   readonly id: string
   readonly projectId: string
   /** `/api/projects/…/applications/…` */
@@ -17,7 +17,7 @@ export interface RunningApplication {
 /** What keeps a core busy. */
 export const busy = 'trap "exit 0" TERM; while true; do :; done'
 /** What does nothing, and ends when it is told to. */
-export const idle = 'trap "exit 0" TERM; while true; do sleep 0.1; done'
+const idle = 'trap "exit 0" TERM; while true; do sleep 0.1; done'
 
 /** A project of `client`, on the engine too. */
 export async function makeProject(
