@@ -52,6 +52,11 @@ test('a message is sent as text and HTML, and nothing of it is kept', async t =>
   )
   t.match(received.raw, /text\/html/)
   await until(async () => (await waiting(k)).length === 0, 'the message is deleted')
+  await until(
+    async () =>
+      (await k.query("select from graphile_worker.jobs where task_identifier = 'mail:deliver'")).length === 0,
+    'its job has ended'
+  )
   t.notMatch(lines.join('\n'), /s3cret-value|the-smtp-password/)
 })
 
