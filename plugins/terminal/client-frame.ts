@@ -1,7 +1,7 @@
 import type { TerminalSize } from 'busbar/api/containers'
 
 /** What a frame of a client asks for. `malformed`: not JSON; `ignored`: JSON that asks for nothing we know, or for no possible size. */
-export type ClientFrame =
+type ClientFrame =
   | { readonly kind: 'input'; readonly data: Buffer }
   | { readonly kind: 'resize'; readonly size: TerminalSize }
   | { readonly kind: 'malformed' | 'ignored' }

@@ -18,10 +18,10 @@ export interface SessionRow {
   readonly process_id: string | null
   readonly ended_at: Date | null
 }
-export type NewSession = Omit<SessionRow, 'opened_at' | 'process_id' | 'ended_at'>
+type NewSession = Omit<SessionRow, 'opened_at' | 'process_id' | 'ended_at'>
 
 /** How far a process has come. */
-export interface ProcessBeat {
+interface ProcessBeat {
   readonly process_id: string
   readonly beat: string
 }

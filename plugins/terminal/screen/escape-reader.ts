@@ -8,7 +8,7 @@ const longestKept = 64
 type State = 'text' | 'escape' | 'control' | 'string' | 'string-escape'
 
 /** A sequence of control characters (ECMA-48), by its place in what was read. */
-export interface Sequence {
+interface Sequence {
   /** Where it begins; less than 0 where that was in an earlier piece. */
   readonly start: number
   /** Behind its last byte. */
