@@ -35,12 +35,8 @@ test('what applications use', async t => {
     t.ok(data.cpu_percent > 5 && data.cpu_percent < 250, `${data.cpu_percent} % of a core`)
     t.equal(data.memory_limit, 64 * mebibyte)
     t.ok(data.memory_usage > 0 && data.memory_usage < 64 * mebibyte)
-    const times = socket.frames.map(one => Date.parse(one.data.recorded_at))
-    const gaps = times.slice(1).map((time, at) => time - (times[at] ?? 0))
-    t.ok(
-      gaps.every(gap => gap >= 900),
-      `${gaps.join(', ')} ms apart`
-    )
+    const times = socket.frames.map(one => one.data.recorded_at)
+    t.same(times, [...new Set(times)].sort())
     await socket.close()
     await until(() => !k.hasSubscribers(channel), 'the end of the subscription')
   })
