@@ -221,14 +221,13 @@ export class SessionService {
   /** One look for all sessions of the process. */
   async #look(): Promise<void> {
     const { clock, settings, store, processId } = this.parts
-    for (const { row, reason } of this.#unrecorded.values()) await this.#record(row, reason)
-    if (this.#held.size === 0) return
     const now = clock.now().getTime()
     for (const held of this.#held.values()) {
       const reason = overdueReason(held.live, now, settings.idle_minutes * 60_000)
       if (reason !== null) this.#end(held, reason)
     }
-    await store.beat(processId)
+    for (const { row, reason } of this.#unrecorded.values()) await this.#record(row, reason)
+    if (this.#held.size > 0) await store.beat(processId)
   }
 
   #end(held: Held, reason: EndReason): void {

@@ -50,6 +50,9 @@ import { containerLines, jsonLines, OutputLines } from '../../plugins/runtime-do
 import { pullProblem } from '../../plugins/runtime-docker/pull-failure.js'
 import { StageEnds } from '../../plugins/runtime-docker/stage-ends.js'
 import { TarEnd } from '../../plugins/runtime-docker/tar-end.js'
+import { supervisorAnswers } from '../../plugins/runtime-docker/terminal/supervisor-answers.js'
+import { readClientFrame as readTerminalFrame } from '../../plugins/terminal/client-frame.js'
+import { Scrollback } from '../../plugins/terminal/screen/scrollback.js'
 
 const mebibyte = 2 ** 20
 
@@ -127,6 +130,22 @@ function rowsIn(text: string, pieceLength: number): void {
   }
 }
 
+/** The text as the engine sends what a program writes without a terminal. */
+async function answersIn(text: string, pieceLength: number): Promise<number> {
+  const bytes = Buffer.from(text)
+  const frames = Array.from({ length: Math.ceil(bytes.length / pieceLength) }, (_, n) => {
+    const piece = bytes.subarray(n * pieceLength, (n + 1) * pieceLength)
+    const head = Buffer.alloc(8)
+    head[0] = 1
+    head.writeUInt32BE(piece.length, 4)
+    return Buffer.concat([head, piece])
+  })
+  let lines = 0
+  for await (const line of supervisorAnswers(Readable.from(frames, { objectMode: false })))
+    lines += Math.min(line.length, 1)
+  return lines
+}
+
 /** Lines of the text, as what a tar says of its next file. */
 function readTar(text: Buffer, pieceLength: number): void {
   const line = text.subarray(0, 90)
@@ -200,6 +219,13 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'the address of a client': networkOf,
   'an e-mail address': checkedEmail,
   'a frame of a client': readClientFrame,
+  'a frame of a terminal': readTerminalFrame,
+  'what a terminal shows again': text => {
+    const scrollback = new Scrollback(128 * 1024)
+    scrollback.append(Buffer.from(text))
+    return scrollback.screen().bytes.length
+  },
+  'what a supervisor answers': async text => await answersIn(text, 64 * 1024),
   'a frame for a client': text => frameText({ data: text }),
   'a cell of a table': text => csvLine([text]),
   'a public address': text => readSettings({ PUBLIC_BASE_URL: `https://example.com/${text}` }).publicUrl,

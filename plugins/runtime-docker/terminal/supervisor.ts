@@ -2,10 +2,10 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bounded } from 'busbar/sdk'
 import type { EngineClient } from '../engine-client.js'
-import { outputFrames } from '../output-frames.js'
 import { asReadable } from '../output-lines.js'
 import { problems } from '../problems.js'
 import { startHijacked } from './hijacked-exec.js'
+import { supervisorAnswers } from './supervisor-answers.js'
 import { markName, supervisorScript } from './supervisor-script.js'
 
 /** How long programs have to end by themselves when their terminal hangs up. */
@@ -13,8 +13,6 @@ const graceMs = 1000
 const lookEveryMs = 100
 /** Thousands of processes are looked at one by one, with what time the container has. */
 const answerMs = 20_000
-/** A number, and whatever a program of the container writes between: it may, as one of the same user. */
-const longestLine = 1000
 
 /** The program in a container that ends what runs in a terminal; see `supervisorScript`. */
 export class Supervisor {
@@ -43,7 +41,7 @@ export class Supervisor {
       hasTerminal: false,
       signal
     })
-    const supervisor = new Supervisor(stream, linesOf(stream), containerId)
+    const supervisor = new Supervisor(stream, supervisorAnswers(asReadable(stream)), containerId)
     try {
       if ((await supervisor.#answer(signal)) === 'ready') return supervisor
     } catch (error) {
@@ -97,18 +95,5 @@ export class Supervisor {
 
   #lost() {
     return problems.supervisorLost({ container: this.containerId })
-  }
-}
-
-async function* linesOf(stream: Duplex): AsyncGenerator<string, void> {
-  let pending = ''
-  for await (const { stream: name, text } of outputFrames(asReadable(stream), false)) {
-    if (name !== 'stdout') continue
-    pending += text
-    for (let end = pending.indexOf('\n'); end >= 0; end = pending.indexOf('\n')) {
-      yield pending.slice(0, end)
-      pending = pending.slice(end + 1)
-    }
-    if (pending.length > longestLine) return
   }
 }
