@@ -103,7 +103,7 @@ test('an address names one host and listens on another, and only ports that are 
   })
 })
 
-test('ports are not shared, and the address of a deleted application is given back', async t => {
+test('ports are not shared', async t => {
   const k = await createTestKernel({ environment })
   t.teardown(() => k.close())
   const ids = await Promise.all([application(k), application(k), application(k)])

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { test } from 'tap'
 import { createKeyedMutex } from '../keyed-mutex.js'
 
@@ -24,4 +25,30 @@ test('work on one key is done in order, also after one that failed, and that on 
   t.equal(await second, 2, 'a failure is its own')
   t.same(seen, ['first', 'second'])
   t.equal(await mutex.take('a', async () => 3), 3)
+})
+
+test('what comes while the last of several runs waits for it', async t => {
+  const mutex = createKeyedMutex()
+  const seen: string[] = []
+  let open = (): void => {}
+  const opened = new Promise<void>(resolve => {
+    open = resolve
+  })
+  const first = mutex.take('a', async () => {
+    seen.push('first')
+  })
+  const second = mutex.take('a', async () => {
+    await opened
+    seen.push('second')
+  })
+  await first
+  await setImmediate()
+  const third = mutex.take('a', async () => {
+    seen.push('third')
+  })
+  await setImmediate()
+  t.same(seen, ['first'])
+  open()
+  await Promise.all([second, third])
+  t.same(seen, ['first', 'second', 'third'])
 })

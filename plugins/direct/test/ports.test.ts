@@ -1,4 +1,4 @@
-import { createTestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { directAddresses } from '../api.js'
 import { createApplication, deleteApplication, openApplication } from './applications.js'
@@ -49,6 +49,31 @@ test('the ports of applications that were deleted while direct addresses were of
   await k.query('delete from applications.application where id = $1', [gone.id])
   await k.enable('direct')
   t.equal(portOf((await openApplication(k)).url), portOf(gone.url) + 1)
+})
+
+test('an address that a deploy opened while its application was being removed is given back too', async t => {
+  const k = await createTestKernel({ environment: environment('22080-22082') })
+  t.teardown(() => k.close())
+  // With it, an application would wait until the engine says that no container is left.
+  await k.disable('runtime-docker', { force: true })
+  const { id, path } = await openApplication(k)
+  // When the plugins have taken away what they had of it, and the last step is the row.
+  await k.query(`
+    create function direct.open_late() returns trigger language plpgsql as $$ begin
+      insert into direct.address (application_id, port, is_running, updated_at) values (old.id, 22082, false, now());
+      return old;
+    end $$;
+    create trigger late before delete on applications.application for each row execute function direct.open_late()`)
+  await (await k.as.session()).delete(path)
+  await until(
+    async () => (await k.query('select from applications.application where id = $1', [id])).length === 0,
+    'the application is gone'
+  )
+  await until(async () => (await k.query('select from direct.address')).length === 0, 'its address is gone')
+  t.match(await k.query('select port from direct.released_port order by port'), [
+    { port: 22080 },
+    { port: 22082 }
+  ])
 })
 
 test('two processes give every application a port of its own, and none that was another’s', async t => {
