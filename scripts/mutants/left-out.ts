@@ -92,6 +92,12 @@ export const equivalents: readonly Equivalent[] = [
     text: "record.resource_name === '' ? (record.resource_id ?? '') : record.resource_name,",
     change: "record.resource_id ?? '' → record.resource_id",
     why: 'null is written as an empty cell too; the other side is for the types'
+  },
+  {
+    file: 'plugins/direct/header-rules.ts',
+    text: "else headers[key] = [before ?? '', value]",
+    change: "before ?? '' → before",
+    why: 'a header that has a spelling has a value; the other side is for the types'
   }
 ]
 

@@ -36,6 +36,31 @@ test('deployments and what happens around them', async t => {
     }
   )
 
+  await t.test(
+    'a container that came back at another address while nobody looked is found when somebody does',
+    async t => {
+      const version = await served()
+      const [found] = await web.containers()
+      const container = engine.getContainer(found?.Id ?? '')
+      const networkOf = async () => Object.entries((await container.inspect()).NetworkSettings.Networks)[0]
+      const [network = '', { IPAddress: before } = { IPAddress: '' }] = (await networkOf()) ?? []
+      await lab.k.disable('direct')
+      await container.stop({ t: 1 })
+      // Takes the address that has become free.
+      const other = await engine.createContainer({
+        Image: 'busybox:lab',
+        Cmd: ['sleep', '600'],
+        HostConfig: { NetworkMode: network, Init: true }
+      })
+      t.teardown(() => other.remove({ force: true }))
+      await other.start()
+      await container.start()
+      t.not((await networkOf())?.[1].IPAddress, before)
+      await lab.k.enable('direct')
+      await until(async () => (await served().catch(() => '')) === version, 'it serves')
+    }
+  )
+
   await t.test('deploying a stopped application starts the new version alone', async t => {
     await (await admin()).post(`${web.path}/stop`)
     await web.push(sample('two'))
