@@ -110,7 +110,7 @@ async function send({ method, path, body, values = {} }: Example): Promise<TestA
   )
 }
 
-/** Examples that name what cannot be there, by what they are refused with: a secret, or the id of somebody else's record. */
+/** Examples that name or need what cannot be there, by what they are refused with: a secret, the id of somebody else's record, a container. */
 const refused: Readonly<Record<string, string>> = {
   'POST /api/auth/accept-invitation': 'E_INVITATION_NOT_FOUND',
   'POST /api/auth/login/verify': 'E_AUTH_CHALLENGE',
@@ -121,6 +121,7 @@ const refused: Readonly<Record<string, string>> = {
   'POST /api/auth/totp/recovery-codes': 'E_TOTP_DISABLED',
   'POST /api/plugins/{pluginId}/purge': 'E_PLUGIN_ON',
   'POST /api/projects/{projectId}/applications/{applicationId}/rollback': 'E_ROLLBACK_FOREIGN',
+  'POST /api/projects/{projectId}/applications/{applicationId}/terminal': 'E_TERMINAL_NO_CONTAINER',
   'PUT /api/projects/{projectId}/transfer': 'E_PROJECT_NO_SUCH_USER',
   'PUT /api/users/{userId}/password': 'E_AUTH_PASSWORD',
   'POST /api/users/{userId}/totp/reset': 'E_AUTH_PASSWORD'
