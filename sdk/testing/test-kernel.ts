@@ -22,6 +22,7 @@ import { type Kernel, startKernel } from '../../core/kernel.js'
 import { type Manifest, parseManifest } from '../../core/plugins/manifest.js'
 import type { TestDatabase } from './cluster.js'
 import { createMigratedDatabase } from './migrated-database.js'
+import { claimPortRange } from './port-range.js'
 import { TestClient } from './test-client.js'
 import { type Frame, TestSocket } from './test-socket.js'
 import { watchAnswers } from './undeclared-answers.js'
@@ -146,8 +147,8 @@ export const closers = new Set<(state: TestState) => Promise<void>>()
 
 const builtIns = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'plugins')
 const password = 'correct horse battery'
-const firstPort = 20_000 + (process.pid % 120) * 100
-const directPorts = `${firstPort}-${firstPort + 99}`
+/** One for all platforms of this process. */
+let directPorts: Promise<string> | undefined
 
 /**
  * Boots the real platform. Median well below 300 ms once the database is warm.
@@ -266,6 +267,7 @@ const folders = ({ plugins = [] }: TestKernelOptions): string[] =>
   plugins.map(plugin => resolve(plugin instanceof URL ? fileURLToPath(plugin) : plugin))
 
 async function boot(options: TestKernelOptions, { database, directory }: TestState): Promise<Kernel> {
+  directPorts ??= claimPortRange()
   const settings = readSettings({
     PATH: process.env.PATH,
     HOME: process.env.HOME,
@@ -274,8 +276,7 @@ async function boot(options: TestKernelOptions, { database, directory }: TestSta
     BUSBAR_SUBNETS: process.env.BUSBAR_SUBNETS,
     LOG_LEVEL: options.onLog === undefined ? 'silent' : 'debug',
     LOG_FORMAT: 'json',
-    // Test files run side by side: an address that one has closed for a moment must not be taken by another.
-    BUSBAR_DIRECT_PORTS: directPorts,
+    BUSBAR_DIRECT_PORTS: await directPorts,
     // A test fetches nothing from the world of its own accord, and builds alike on every machine.
     BUILD_ENGINE: 'classic',
     ...options.environment,
