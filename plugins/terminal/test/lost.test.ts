@@ -63,6 +63,41 @@ test('sessions', async t => {
     ])
   })
 
+  await t.test('whose end cannot be written down at once are in the audit log later, once', async t => {
+    await lab.restart({})
+    const { k } = lab
+    const ann = await k.as.session('ann')
+    const id = await lab.session(ann)
+    const terminal = await TestTerminal.attach(ann, id)
+    await terminal.shows(/#/)
+    await k.transaction(async tx => {
+      await k.query('lock table terminal.session in access exclusive mode', [], tx)
+      terminal.type('exit\n')
+      t.equal((await terminal.closed()).code, 1000, 'nobody waits for it')
+      await lab.gone(/busbar-terminal/, container)
+      const isWaiting = async (): Promise<boolean> => {
+        const [row] = await k.query<{ count: number }>(
+          `select count(*)::integer as count from pg_stat_activity where datname = current_database()
+          and wait_event_type = 'Lock' and query ilike '%update terminal.session set ended_at%'`
+        )
+        return (row?.count ?? 0) > 0
+      }
+      await until(isWaiting, 'it waits for the table')
+      await until(async () => !(await isWaiting()), 'it has given up')
+    })
+    const ends = await until(async () => {
+      const found = (await lab.ends()).filter(end => end.session_id === id)
+      return found.length > 0 && found
+    }, 'it is in the audit log')
+    t.match(ends, [{ reason: 'exited' }])
+    t.equal(ends.length, 1)
+    await until(
+      async () => (await k.query('select 1 from terminal.session where id = $1', [id])).length === 0,
+      'nothing is left of it',
+      60_000
+    )
+  })
+
   await t.test('are opened in any process, and taken up again in that one alone', async t => {
     await lab.restart({})
     const other = await createTestKernel({ state: lab.k.state })
