@@ -33,6 +33,8 @@ export class LiveSession implements SessionTimes {
   readonly #ended: Promise<void>
   #end: () => void = () => {}
   #over: EndReason | undefined
+  /** What is written from there on is shown to nobody. */
+  #lastPlace = Infinity
   #viewer: Viewer | undefined
   #hasBeenSeen = false
   /** Whose socket is about to be attached. */
@@ -113,6 +115,7 @@ export class LiveSession implements SessionTimes {
   close(reason: EndReason): void {
     if (this.#over !== undefined) return
     this.#over = reason
+    this.#lastPlace = this.#scrollback.end
     this.#end()
     this.#changes.wake()
   }
@@ -133,7 +136,8 @@ export class LiveSession implements SessionTimes {
     if (!isFirst) await this.#showAgain(viewer)
     while (this.#viewer === viewer) {
       if (viewer.seen < this.#scrollback.start) await this.#showAgain(viewer)
-      const piece = this.#scrollback.read(viewer.seen, mostOutputBytes)
+      const most = Math.min(mostOutputBytes, this.#lastPlace - viewer.seen)
+      const piece = this.#scrollback.read(viewer.seen, most)
       if (piece.length > 0) {
         const seen = viewer.seen + piece.length
         await viewer.socket.send(outputFrame(piece))
@@ -187,12 +191,14 @@ export class LiveSession implements SessionTimes {
     if (viewer.redraws && size.rows > 1) {
       // A size that is the same as before is no news to a program.
       viewer.redraws = false
-      await this.terminal.resize({ ...size, rows: size.rows - 1 })
+      await this.#resizeInTime({ ...size, rows: size.rows - 1 })
     }
-    this.#resizing = bounded(async () => await this.terminal.resize(size), {
-      ms: resizeMs,
-      what: 'a resize'
-    }).catch(() => {})
+    this.#resizing = this.#resizeInTime(size)
+  }
+
+  async #resizeInTime(size: TerminalSize): Promise<void> {
+    const resizing = async (): Promise<void> => await this.terminal.resize(size)
+    await bounded(resizing, { ms: resizeMs, what: 'a resize' }).catch(() => {})
   }
 
   async #sayFarewell({ socket }: Viewer, showing: Promise<void>, reason: EndReason): Promise<void> {

@@ -183,9 +183,7 @@ export class SessionService {
         unwatch: request.watchAccess(() => this.#end(held, 'access-lost'))
       }
       this.#held.set(row.id, held)
-      void live.read().then(async () => {
-        if (live.over === undefined) this.#end(held, await this.#whyItEnded(row))
-      })
+      void this.#follow(held)
       // It may have been stopped meanwhile, and then nobody else would end it.
       if (signal.aborted) this.#end(held, 'plugin-stopped')
     } catch (error) {
@@ -194,6 +192,14 @@ export class SessionService {
         ? problems.notStarted({ reason: error.message })
         : error
     }
+  }
+
+  /** Until nothing more is written. */
+  async #follow(held: Held): Promise<void> {
+    await held.live.read().catch((error: unknown) => {
+      this.parts.log.error({ err: error, session: held.row.id }, 'a terminal could not be read')
+    })
+    if (held.live.over === undefined) this.#end(held, await this.#whyItEnded(held.row))
   }
 
   /** One whose shell could not be started, or of which that is not known. */

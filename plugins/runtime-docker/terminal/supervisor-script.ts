@@ -9,7 +9,7 @@ export const markName = 'BUSBAR_TERMINAL'
  * `$1` is the terminal's id. To the terminal belongs what carries the mark of it, and what is in the session of such a
  * process: one that has become another user, or has written over its environment. Each line that is read names a signal
  * (`0`: none is sent), and how many processes there are is the answer. `KILL` keeps them from making others first, and
- * is repeated until there are none. At the end of its input, which comes when the platform or the engine has gone, all are killed.
+ * is repeated until there are none. At the end of its input, which comes when the platform has gone, all are killed.
  */
 export const supervisorScript = `
 mark=${markName}=$1
@@ -58,7 +58,7 @@ signal() {
     if kill -s "$1" "$process" 2>/dev/null; then found=$((found + 1)); fi
   done
 }
-end() {
+finish() {
   before=-1
   rounds=0
   signal STOP
@@ -76,11 +76,11 @@ end() {
 echo ready
 while IFS= read -r word; do
   case $word in
-    KILL) end ;;
+    KILL) finish ;;
     *) signal "$word" ;;
   esac
   echo $found
 done
 signal HUP
-end
+finish
 `
