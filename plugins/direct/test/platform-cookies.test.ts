@@ -18,6 +18,7 @@ test('a Set-Cookie that a browser would send back under a name of the platform i
 test('what tells the platform a known device reaches no application', t => {
   t.equal(withoutPlatformCookies('a=1; known_device=busbar_dev_b1.k.x.y; b=2'), 'a=1; b=2')
   t.equal(withoutPlatformCookies('known_device=mine'), 'known_device=mine')
+  t.equal(withoutPlatformCookies('=busbar_dev_b1.k.x.y; b=2'), 'b=2', 'under whatever name')
   t.end()
 })
 

@@ -202,6 +202,18 @@ test('requests under way finish on the old version, and the proof says how long 
   t.ok(proof.drainMs >= 200 && proof.drainMs < 5000, `${proof.drainMs} ms`)
 })
 
+test('a drain has lasted until nothing was under way, however late it is asked for', async t => {
+  const [old, next] = [await version('old'), await version('new')]
+  const forwarder = await openForwarder(here, old.target)
+  t.teardown(() => Promise.all([forwarder.close(), old.close(), next.close()]))
+  const before = performance.now()
+  const switched = forwarder.switchTo(next.target)
+  const tookMs = performance.now() - before
+  await until(() => performance.now() - before > 2 * tookMs + 50, 'time has passed')
+  const { drainMs } = await switched.drain(1000)
+  t.ok(drainMs <= Math.ceil(tookMs), `${drainMs} ms of ${tookMs} ms`)
+})
+
 test("a request that fails by its client's own fault is no failure of a switch", async t => {
   const [one, two] = [await startOrigin(() => {}), await startOrigin(() => {})]
   const forwarder = await openForwarder(here, one.target, { answerTimeoutMs: 200, lingerMs: 200 })
