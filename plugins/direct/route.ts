@@ -39,7 +39,7 @@ interface FailedAttempt {
   readonly hasBody: boolean
   /** The connection had been made, so bytes may have arrived. */
   readonly wasConnected: boolean
-  /** The connection was a kept one. */
+  /** The connection was a kept one, so it had been made. */
   readonly wasReused: boolean
   /** Nothing was received for too long: another try would take as long again. */
   readonly hasTimedOut: boolean
@@ -47,12 +47,15 @@ interface FailedAttempt {
   readonly hasMoved: boolean
 }
 
-/**
- * Whether a request that failed without an answer may be sent again: always to a new container when
- * nothing was sent to the old one, and once more on a new connection when a kept one was closed under it.
- */
+type UnansweredAttempt = Pick<FailedAttempt, 'attempt' | 'wasConnected' | 'hasMoved'>
+
+/** Whether a request that failed without an answer is given to the container that has come: where none of it was sent. */
+export const mayMove = ({ attempt, wasConnected, hasMoved }: UnansweredAttempt): boolean =>
+  attempt < maxAttempts && !wasConnected && hasMoved
+
+/** The same, or once more on a new connection where a kept one was closed under it. */
 export function mayRetry(failed: FailedAttempt): boolean {
-  if (failed.attempt >= maxAttempts) return false
-  if (!failed.wasConnected) return failed.hasMoved
-  return failed.wasReused && !failed.hasTimedOut && !failed.hasBody && safeToRepeat.has(failed.method)
+  const { attempt, method, hasBody, wasReused, hasTimedOut } = failed
+  if (mayMove(failed)) return true
+  return attempt < maxAttempts && wasReused && !hasTimedOut && !hasBody && safeToRepeat.has(method)
 }

@@ -7,7 +7,7 @@ import { requestHeaders, responseHeaders } from './header-rules.js'
 import { joinChunks } from './joined-chunks.js'
 import { isFit, maxInterim, openOutgoing, TimedOut } from './outgoing.js'
 import { isClientsFault, type Refusal, refusalOf, refuse } from './refusal.js'
-import { mayRetry, type Route } from './route.js'
+import { mayMove, type Route } from './route.js'
 
 /** Finds out that the other machine is gone, where nothing is sent for long. */
 const probeAfterMs = 60_000
@@ -103,16 +103,9 @@ function send(
   outgoing.on('error', (error: NodeJS.ErrnoException) => {
     if (!isWaiting) return
     const hasMoved = route.current() !== null && route.current() !== upstream
-    const failed = {
-      attempt,
-      method: 'GET',
-      hasBody: false,
-      wasConnected: isConnected,
-      wasReused: false,
-      hasTimedOut: error instanceof TimedOut,
-      hasMoved
-    }
-    if (!mayRetry(failed)) return giveUp(refusalOf(error, isConnected))
+    // Its connection is never a kept one.
+    if (!mayMove({ attempt, wasConnected: isConnected, hasMoved }))
+      return giveUp(refusalOf(error, isConnected))
     leave()
     client.removeListener('close', clientGone)
     send(route, request, client, head, asked, attempt + 1)
@@ -134,8 +127,8 @@ function send(
     route.meter.answered()
     container.on('error', () => container.destroy())
     client.write(switchingHead(answer, route.ownHost), 'latin1')
-    if (firstBytes.length > 0) client.write(firstBytes)
-    if (head.length > 0) container.write(head)
+    client.write(firstBytes)
+    container.write(head)
     join(client, container)
     container.once('close', leave)
   })

@@ -261,6 +261,24 @@ test("an upgrade that the container refuses is answered with the container's wor
   })
 })
 
+test('an upgrade that a container has got is given to nobody again', async t => {
+  const [old, next] = [await version('old'), await version('new')]
+  const forwarder = await openForwarder(here, old.target)
+  t.teardown(() => Promise.all([forwarder.close(), old.close(), next.close()]))
+  let upgrades = 0
+  for (const { server } of [old, next]) {
+    server.removeAllListeners('upgrade')
+    server.on('upgrade', (_, socket) => {
+      upgrades += 1
+      forwarder.retarget(next.target)
+      socket.destroy()
+    })
+  }
+  const answer = await ask(forwarder.port, { headers: { Connection: 'Upgrade', Upgrade: 'websocket' } })
+  t.equal(answer.status, 502)
+  t.equal(upgrades, 1)
+})
+
 test('closing ends open sockets and frees the port', async t => {
   const origin = await version('a')
   t.teardown(() => origin.close())
