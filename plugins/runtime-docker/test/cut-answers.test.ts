@@ -75,6 +75,7 @@ const calls: Readonly<Record<string, (docker: Docker) => Promise<unknown>>> = {
   'getContainer.stats': async docker => await docker.getContainer(id).stats({ stream: false }),
   'getContainer.exec': async docker => await docker.getContainer(id).exec({ Cmd: ['true'] }),
   'getExec.start': async docker => await drain(await docker.getExec(id).start({})),
+  'getExec.resize': async docker => await docker.getExec(id).resize({ h: 24, w: 80 }),
   'getExec.inspect': async docker => await docker.getExec(id).inspect(),
   'getImage.inspect': async docker => await docker.getImage('x').inspect(),
   'getContainer.getArchive': async docker =>

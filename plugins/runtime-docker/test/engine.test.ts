@@ -97,7 +97,7 @@ engineTest("a user who must not use the socket is told so by the engine's own re
     process.chdir('/')
     const { DockerRuntime } = await import(${JSON.stringify(new URL('../docker-runtime.ts', import.meta.url).href)})
     await import('dockerode')
-    const runtime = new DockerRuntime({ instanceId: 'x', log: {}, settings: { docker_host: process.env.DOCKER_HOST, subnets: { text: '172.30.0.0/16' } } })
+    const runtime = new DockerRuntime({ instanceId: 'x', clock: { now: () => new Date() }, log: {}, settings: { docker_host: process.env.DOCKER_HOST, subnets: { text: '172.30.0.0/16' } } })
     process.setgroups([]); process.setegid(65534); process.seteuid(65534)
     await runtime.info().catch(error => console.log(error.message))`
   const run = spawnSync(
