@@ -1,21 +1,20 @@
 import type { Readable } from 'node:stream'
-import {
-  type ContainerCaps,
-  type ContainerDiskUse,
-  type ContainerEvent,
-  type ContainerFileUse,
-  type ContainerRuntime,
-  type ContainerSpec,
-  type ContainerState,
-  type ContainerStats,
-  type EngineInfo,
-  type EngineOutage,
-  type ExecOptions,
-  type LogBatch,
-  type LogOptions,
-  machineFactsMs,
-  type Owner,
-  type VolumeUsage
+import type {
+  ContainerCaps,
+  ContainerDiskUse,
+  ContainerEvent,
+  ContainerFileUse,
+  ContainerRuntime,
+  ContainerSpec,
+  ContainerState,
+  ContainerStats,
+  EngineInfo,
+  EngineOutage,
+  ExecOptions,
+  LogLine,
+  LogOptions,
+  Owner,
+  VolumeUsage
 } from 'busbar/api/containers'
 import type {
   BuildFileUse,
@@ -36,6 +35,7 @@ import { type ContainerAccess, short } from './container-access.js'
 import { runInContainer } from './container-exec.js'
 import { getFiles, putFiles } from './container-files.js'
 import { ContainerLives } from './container-lives.js'
+import { containerLogs } from './container-logs.js'
 import { ContainerOwners } from './container-owners.js'
 import { containerState } from './container-state.js'
 import { containerStats } from './container-stats.js'
@@ -61,8 +61,6 @@ import { DiskMeasure } from './inventory/disk-measure.js'
 import { Inventory } from './inventory/inventory.js'
 import { capOptions, guardLabelled } from './label-guard.js'
 import { instanceLabel, isAmong, ownerFilter } from './labels.js'
-import { containerLogs } from './logs/container-logs.js'
-import { FollowRenewal, losesFiles } from './logs/follow-renewal.js'
 import { containerLines } from './output-lines.js'
 import { ownContainerNames, PlatformContainer } from './platform-container.js'
 import { problems } from './problems.js'
@@ -113,8 +111,6 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   /** Everything on the engine. */
   readonly inventory: Inventory
   readonly #description: EngineDescription
-  /** Of logs that are followed. */
-  readonly #renewal = new FollowRenewal()
 
   constructor(private readonly dependencies: RuntimeDependencies) {
     const { settings, instanceId, log } = dependencies
@@ -320,11 +316,9 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
       : containerLines(Buffer.from(output), seen.Config.Tty, wanted).slice(-wanted)
   }
 
-  async *logs(containerId: string, options: LogOptions): AsyncGenerator<LogBatch> {
+  async *logs(containerId: string, options: LogOptions): AsyncGenerator<LogLine> {
     const { Config: config } = await this.#access.existing(containerId)
-    const { version } = await this.#description.read({ maxAgeMs: machineFactsMs })
-    const renewal = losesFiles(version) ? this.#renewal : undefined
-    yield* containerLogs(this.#engine, { containerId, hasTerminal: config.Tty }, options, renewal)
+    yield* containerLogs(this.#engine, { containerId, hasTerminal: config.Tty }, options)
   }
 
   async exec(containerId: string, command: readonly string[], options: ExecOptions): Promise<number> {
