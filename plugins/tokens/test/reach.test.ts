@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { json } from 'node:stream/consumers'
 import {
   type TestClient as Client,
   createTestKernel,
@@ -33,6 +34,13 @@ async function tokenOf(
   }
 }
 
+/** What a stream is refused with; one that begins may never end. */
+async function refusalOf(client: Client, path: string): Promise<any> {
+  const answer = await client.open(path)
+  if (answer.statusCode !== 200) return await json(answer)
+  answer.destroy()
+  return undefined
+}
 const reachOf = async (owner: Client, id: string) => (await owner.get(`/api/tokens/${id}/reach`)).body
 const names = ({ operations }: { operations: Reached[] }): string[] =>
   operations.map(({ method, path }) => `${method} ${path}`)
@@ -55,11 +63,13 @@ test('a token reaches the operations that its scope and role let it in to, as th
       const reached = new Set(names(reach))
       const wrong: string[] = []
       for (const {
-        record: { method, url, access }
+        record: { method, url, access, produces }
       } of k.routes().filter(({ isServed }) => isServed)) {
         if (access.kind === 'public' || method !== 'GET') continue
         k.resetRateLimits()
-        const { body } = await client.get(url.replace(/:\w+/g, 'x'))
+        const path = url.replace(/:\w+/g, 'x')
+        const body =
+          produces === 'text/event-stream' ? await refusalOf(client, path) : (await client.get(path)).body
         const isRefused = ['E_SESSION_REQUIRED', 'E_SCOPE', 'E_FORBIDDEN', 'E_PROJECT_PINNED'].includes(
           body?.code as string
         )
