@@ -54,7 +54,7 @@ function platform({ worksJobs = true } = {}) {
       addChannels: () => note('channels'),
       removeChannels: () => note('no channels')
     },
-    events: { subscribe: () => [{ name: 'event' }] },
+    events: { declare: () => {}, subscribe: () => [{ name: 'event' }] },
     jobs: {
       add: async (_: string, jobs: ReadonlyArray<{ name: string }>, { isLimited }: { isLimited: boolean }) =>
         note(`jobs ${jobs.map(({ name }) => name).join()}${isLimited ? ' limited' : ''}`),
@@ -92,6 +92,8 @@ function platform({ worksJobs = true } = {}) {
             resources: [],
             channels: [],
             events: [],
+            notifications: [],
+            notificationHandlers: [],
             jobs: [],
             schedules: [],
             singletons: [],
