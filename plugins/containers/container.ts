@@ -121,6 +121,8 @@ export interface ContainerTerminal {
    * the connection to the engine; never rejects.
    */
   readonly output: AsyncIterable<Buffer>
+  /** That of the program, when its output has ended: 137 where it was killed, by whomever. Null where it is not known. */
+  exitCode(): Promise<number | null>
   /** Resolves when more may be written: a program that does not read makes its writer wait. Does nothing after its end. */
   write(data: Buffer): Promise<void>
   /** Does nothing after its end. Of several that are asked for at a time the last one counts. */

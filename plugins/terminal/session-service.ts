@@ -26,6 +26,10 @@ import { shellOf } from './shells.js'
 const lookEveryMs = 5_000
 /** Until the client says how large its window is. */
 const firstSize = { columns: 80, rows: 24 }
+/** The exit code of what was killed. */
+const killedCode = 137
+const stoppingLooks = 5
+const stoppingLookMs = 200
 /** "End the sessions of this application", sent to every process. */
 const endTopic = 'end'
 
@@ -199,7 +203,7 @@ export class SessionService {
     await held.live.read().catch((error: unknown) => {
       this.parts.log.error({ err: error, session: held.row.id }, 'a terminal could not be read')
     })
-    if (held.live.over === undefined) this.#end(held, await this.#whyItEnded(held.row))
+    if (held.live.over === undefined) this.#end(held, await this.#whyItEnded(held))
   }
 
   /** One whose shell could not be started, or of which that is not known. */
@@ -209,12 +213,20 @@ export class SessionService {
   }
 
   /** The output of a program ends with it, with its container, and with the engine. */
-  async #whyItEnded({ container_id: containerId }: SessionRow): Promise<EndReason> {
+  async #whyItEnded({ row, live }: Held): Promise<EndReason> {
+    const { runtime, clock, signal } = this.parts
     try {
-      const state = await this.parts.runtime.inspect(containerId)
-      return state?.status === 'running' ? 'exited' : 'container-stopped'
+      const code = await live.terminal.exitCode()
+      // With a container its programs are killed, a moment before the engine says that it does not run.
+      const looks = code === null || code === killedCode ? stoppingLooks : 1
+      for (let look = 1; ; look++) {
+        const state = await runtime.inspect(row.container_id)
+        if (state?.status !== 'running') return 'container-stopped'
+        if (look === looks) return 'exited'
+        await clock.sleep(stoppingLookMs, signal)
+      }
     } catch {
-      return 'engine-lost'
+      return signal.aborted ? 'plugin-stopped' : 'engine-lost'
     }
   }
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { ContainerTerminal, TerminalOptions, TerminalSize } from 'busbar/api/containers'
 import type { EngineClient } from '../engine-client.js'
-import { type HijackedExec, startHijacked } from './hijacked-exec.js'
+import { type HijackedExec, inspectExec, startHijacked } from './hijacked-exec.js'
 import { Supervisor } from './supervisor.js'
 import { markName } from './supervisor-script.js'
 
@@ -66,6 +66,14 @@ class ExecTerminal implements ContainerTerminal {
 
   get output(): AsyncIterable<Buffer> {
     return this.#read()
+  }
+
+  async exitCode(): Promise<number | null> {
+    const { engine, exec } = this.parts
+    return await inspectExec(engine, exec.id).then(
+      ({ ExitCode: code }) => code,
+      () => null
+    )
   }
 
   async write(data: Buffer): Promise<void> {

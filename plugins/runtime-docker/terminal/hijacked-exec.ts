@@ -103,7 +103,7 @@ async function untilStarted(
   }
 }
 
-const inspectExec = async (engine: EngineClient, id: string): Promise<Docker.ExecInspectInfo> =>
+export const inspectExec = async (engine: EngineClient, id: string): Promise<Docker.ExecInspectInfo> =>
   await engine.call('look at a program in a container', async docker => await docker.getExec(id).inspect())
 
 const longestReason = 500
