@@ -31,11 +31,7 @@ async function hasEnded(
   t: Test,
   lab: TerminalLab,
   { id, name, terminal }: Busy,
-  {
-    code,
-    reason,
-    container
-  }: { readonly code: number; readonly reason: string; readonly container?: string }
+  { code, reason, container }: { readonly code: number; readonly reason: string; readonly container?: string }
 ): Promise<void> {
   t.equal((await terminal.closed()).code, code, `${reason} closes with ${code}`)
   if (container !== undefined) await lab.gone(new RegExp(`sleep ${name}`), container)
