@@ -18,6 +18,8 @@ const connections = 32
 const rounds = 15
 /** More than a second of the server's CPU: /proc counts in hundredths of one. */
 const amount = 32 * 350
+/** In which statements are counted and nothing is timed: to count them costs a request a microsecond. */
+const countedRounds = 2
 const warmUp = 32 * 150
 
 const rungs = ['http', 'fastify', 'pg', 'knex'] as const
@@ -83,15 +85,18 @@ async function measure(
 
   await useEveryToken(platform, generator)
   for (const side of sides) await run(side, warmUp)
-  await platform.process.ask('countStatements')
   const costs = new Map<Side, Cost[]>(sides.map(side => [side, []]))
   for (let round = 0; round < rounds; round++) {
     for (const side of sides) costs.get(side)?.push(await run(side, amount))
   }
+  await platform.process.ask('countStatements')
+  let failedBesides = 0
+  for (let round = 0; round < countedRounds; round++)
+    for (const side of ['one', 'two'] as const) failedBesides += (await run(side, amount)).failed
   const statements = Object.entries(await platform.process.ask('statements'))
   const sent = (name: RegExp): number =>
     statements.filter(([text]) => name.test(text)).reduce((sum, [, times]) => sum + times, 0)
-  const asked = 2 * rounds * amount
+  const asked = 2 * countedRounds * amount
   const { cpu, latency, failed } = summarise(costs)
   return [
     cpu('a: node:http and JSON', 'http'),
@@ -108,7 +113,7 @@ async function measure(
       goal: oursAtMost(1)
     },
     { measure: 'statements a request, of one and two queries', ours: count(sent(/./) / asked) },
-    { measure: 'failed requests', ours: count(failed), goal: oursAtMost(0) }
+    { measure: 'failed requests', ours: count(failed + failedBesides), goal: oursAtMost(0) }
   ]
 }
 

@@ -24,14 +24,27 @@ export class Connections {
 
   /** Runs one statement on any connection. */
   execute<Row extends object>(query: QueryConfig): Promise<QueryResult<Row>> {
-    return this.#first<Row, QueryResult<Row>>(query, (client, result) => {
-      const isBegun = isInTransaction(client)
-      // What one statement has set must not be in force for the next, which may be another plugin's.
-      const isChanged = isBegun || changesSession(query, result)
-      if (isChanged || !this.#passOn(client)) this.#giveBack(client, isChanged)
-      if (isBegun) throw begunByText()
-      return result
-    })
+    return this.read<Row, QueryResult<Row>>(query, result => result)
+  }
+
+  /** The same for what `read` makes of the result, or `failed` of the error: a promise more for each would cost every statement. */
+  read<Row extends object, T>(
+    query: QueryConfig,
+    read: (result: QueryResult<Row>) => T,
+    failed?: (error: unknown) => Promise<T>
+  ): Promise<T> {
+    return this.#first<Row, T>(
+      query,
+      (client, result) => {
+        const isBegun = isInTransaction(client)
+        // What one statement has set must not be in force for the next, which may be another plugin's.
+        const isChanged = isBegun || changesSession(query, result)
+        if (isChanged || !this.#passOn(client)) this.#giveBack(client, isChanged)
+        if (isBegun) throw begunByText()
+        return read(result)
+      },
+      failed
+    )
   }
 
   begin(): Promise<Transaction> {
@@ -57,13 +70,16 @@ export class Connections {
 
   #first<Row extends object, T>(
     query: QueryConfig,
-    finish: (client: PoolClient, result: QueryResult<Row>) => T
+    finish: (client: PoolClient, result: QueryResult<Row>) => T,
+    failed?: (error: unknown) => Promise<T>
   ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.#try(sendable(query), finish, this.pool.options.max, resolve, reject)
     }).catch((error: unknown) => {
       retrace(error)
-      throw storeError(error, this.waits)
+      const known = storeError(error, this.waits)
+      if (failed === undefined) throw known
+      return failed(known)
     })
   }
 

@@ -62,20 +62,30 @@ export class Statements {
     const digest = createHash('sha256').update(text).digest('hex').slice(0, 8)
     const prefix = `${name.slice(0, maxNameLength)}.${digest}`
     let plan = 0
-    const run = (values: unknown[], tx?: Tx): Promise<pg.QueryResult<Row>> =>
-      this.#run<Row>({ name: `${prefix}.${plan}`, text, values }, tx)
-    const runAgain = async (error: unknown, values: unknown[], tx?: Tx): Promise<Row[]> => {
+    let planName = `${prefix}.${plan}`
+    const noteChange = (error: unknown): void => {
       // A migration has changed the columns under a plan made before it.
       if (errorCode(error) !== '0A000') throw error
       plan++
-      if (tx !== undefined) throw error
-      return rowsOf(await run(values))
+      planName = `${prefix}.${plan}`
+    }
+    const runIn = async (tx: Tx, values: unknown[]): Promise<Row[]> => {
+      try {
+        return rowsOf(await this.#opened(tx).execute<Row>({ name: planName, text, values }))
+      } catch (error) {
+        noteChange(error)
+        throw error
+      }
     }
     // Without `async`: most requests run one, and each promise on the way costs.
     return (args, tx) => {
       try {
         const values = [...args]
-        return run(values, tx).then(rowsOf, (error: unknown) => runAgain(error, values, tx))
+        if (tx !== undefined) return runIn(tx, values)
+        return this.#connections.read<Row, Row[]>({ name: planName, text, values }, rowsOf, async error => {
+          noteChange(error)
+          return rowsOf(await this.#connections.execute<Row>({ name: planName, text, values }))
+        })
       } catch (error) {
         return Promise.reject(error as Error)
       }

@@ -32,6 +32,7 @@ import { toProblem } from './problems.js'
 import { type RawRefusal, refuseRaw } from './raw-refusal.js'
 import { RequestContext } from './request-context.js'
 import { RequestCounts } from './request-counts.js'
+import { requestMembers } from './request-line.js'
 import { type Match, RouteTable } from './route-table.js'
 import { requireUpgrade } from './upgrade-required.js'
 
@@ -355,7 +356,7 @@ export class Edge {
     // The pattern instead of the path where the path itself is a secret; the query never.
     const path = record.params.includes('token') ? record.url : pathOf(raw.url ?? '')
     log.info(
-      {
+      requestMembers({
         requestId,
         method: record.method,
         path,
@@ -363,7 +364,7 @@ export class Edge {
         ms: Math.round((performance.now() - startedAt) * 10) / 10,
         ip: client.ip,
         user: caller.kind === 'anonymous' ? undefined : caller.user.id
-      },
+      }),
       'request'
     )
   }

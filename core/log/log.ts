@@ -2,6 +2,7 @@ import type { Log } from 'busbar/sdk'
 import { type Logger, pino, destination as stdout } from 'pino'
 import { consoleLine } from './console-line.js'
 import { type Cut, errorExcerpt, excerptOf, isError } from './excerpt.js'
+import { JsonMembers } from './json-members.js'
 import { longestNeedle } from './needle-set.js'
 import { plainLine, writesAs } from './plain-line.js'
 import type { Redactor } from './redactor.js'
@@ -59,15 +60,11 @@ export function createLog({
       hooks: {
         logMethod(args, log, level) {
           try {
-            const short = shortened(args, cut)
+            const isPlain = args.length === 2 && typeof args[1] === 'string' && writesAs(this, root)
+            const short = isPlain && args[0] instanceof JsonMembers ? args : shortened(args, cut)
             const [members, message] = short
-            if (
-              short.length === 2 &&
-              isObject(members) &&
-              typeof message === 'string' &&
-              writesAs(this, root)
-            )
-              write(plainLine(this, level, timeMember(), members, message))
+            if (isPlain && isObject(members))
+              write(plainLine(this, level, timeMember(), members, message as string))
             else log.apply(this, short as Parameters<typeof log>)
           } catch (error) {
             // What logs goes on all the same, and not where it has caught something.
@@ -114,6 +111,7 @@ function shortened(args: readonly unknown[], cut: Cut): unknown[] {
 
 function membersOf(value: unknown, cut: Cut): object {
   try {
+    if (value instanceof JsonMembers) return value.parsed()
     // As pino has it; without a message, that of the error is that of the line.
     return isError(value) ? { err: errorExcerpt(value, cut) } : isObject(value) ? excerptOf(value, cut) : {}
   } catch {

@@ -1,4 +1,5 @@
 import { type Logger, symbols } from 'pino'
+import { JsonMembers } from './json-members.js'
 
 /** What pino keeps about a logger, and asks anew for every member of every line. */
 interface Kept {
@@ -35,7 +36,7 @@ export function plainLine(
   message: string
 ): string {
   const own = kept(log)
-  const text = JSON.stringify(members)
-  const between = text === '{}' ? '' : `,${text.slice(1, -1)}`
+  const text = members instanceof JsonMembers ? members.text : JSON.stringify(members).slice(1, -1)
+  const between = text === '' ? '' : `,${text}`
   return `${own[symbols.lsCacheSym][level]}${time}${own[symbols.chindingsSym]}${between},"msg":${JSON.stringify(message)}}\n`
 }
