@@ -61,8 +61,9 @@ export class RequestCounts {
 }
 
 function placeOf(seconds: number): number {
-  const at = requestDurationBounds.findIndex(bound => seconds <= bound)
-  return at < 0 ? requestDurationBounds.length : at
+  let at = 0
+  while (seconds > (requestDurationBounds[at] ?? Infinity)) at++
+  return at
 }
 
 const increment = (counts: Map<number, number>, status: number): void => {

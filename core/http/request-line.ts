@@ -17,6 +17,14 @@ export function requestMembers(request: AnsweredRequest): object {
   if (!isPlainText(path) || !isPlainText(ip)) return request
   const caller = user === undefined ? '' : `,"user":"${user}"`
   return new JsonMembers(
-    `"requestId":"${requestId}","method":"${method}","path":"${path}","status":${status},"ms":${ms},"ip":"${ip}"${caller}`
+    `"requestId":"${requestId}","method":"${method}","path":"${path}","status":${status},"ms":${tenths(ms)},"ip":"${ip}"${caller}`
   )
+}
+
+/** A number with one decimal at most. Texts of integers are remembered, those of fractions are worked out each time. */
+function tenths(value: number): string {
+  const all = Math.round(value * 10)
+  const last = all % 10
+  const whole = (all - last) / 10
+  return last === 0 ? `${whole}` : `${whole}.${last}`
 }
