@@ -43,8 +43,8 @@ type Connection = Socket | ServerHttp2Stream
 /** The connection among the arguments of an event: itself, or that of a request. */
 function connectionIn(args: readonly unknown[]): Connection | undefined {
   for (const argument of args) {
-    if (argument instanceof Socket || isHttp2Stream(argument)) return argument
     if (argument instanceof IncomingMessage) return argument.socket
+    if (argument instanceof Socket || isHttp2Stream(argument)) return argument
   }
   return undefined
 }

@@ -248,7 +248,7 @@ function addRoute(scope: FastifyInstance, record: RouteRecord, options: Instance
       if (!options.idempotency.concerns(context))
         return record.version !== undefined
           ? sendVersioned(run, context, reply, options)
-          : mapAwaitable(outcome(context, options), result => send(result, context, reply, options))
+          : answer(context, reply, options)
       return options.idempotency.run(
         context,
         async () => await outcome(context, options),
@@ -301,6 +301,34 @@ interface AuditWriter {
   ): Promise<void>
 }
 
+/** Calls the handler and sends what it answers: what fastify awaits. */
+function answer(context: RequestContext, reply: FastifyReply, options: InstanceOptions): unknown {
+  if (context.record.audit !== undefined)
+    return mapAwaitable(outcome(context, options), result => send(result, context, reply, options))
+  const called = callHandler(context, options)
+  if ('result' in called) return send(called.result, context, reply, options)
+  return {
+    // biome-ignore lint/suspicious/noThenProperty: awaited once, by fastify, which needs no promise for that
+    then(resolve: (sent: unknown) => void, reject: (error: unknown) => void): void {
+      context.follow(
+        called.work,
+        value => {
+          let sent: unknown
+          try {
+            sent = send(value, context, reply, options)
+          } catch (error) {
+            reject(error)
+            return
+          }
+          if (isThenable(sent)) sent.then(resolve, reject)
+          else resolve(sent)
+        },
+        reject
+      )
+    }
+  }
+}
+
 /** Calls the handler and writes the audit record; the answer itself is still to be sent. */
 function outcome(context: RequestContext, options: InstanceOptions): unknown {
   const { audit } = context.record
@@ -326,11 +354,18 @@ async function audited(context: RequestContext, rule: Audit, options: InstanceOp
   return result
 }
 
-function call(context: RequestContext, { self }: InstanceOptions): unknown {
+function call(context: RequestContext, options: InstanceOptions): unknown {
+  const called = callHandler(context, options)
+  return 'work' in called ? context.orExpired(called.work) : called.result
+}
+
+type Called = { readonly result: unknown } | { readonly work: PromiseLike<unknown> }
+
+function callHandler(context: RequestContext, { self }: InstanceOptions): Called {
   const { record } = context
   try {
     const result = inFrame(record.plugin, () => record.handler(context as never, self))
-    return isThenable(result) ? context.orExpired(result) : result
+    return isThenable(result) ? { work: result } : { result }
   } catch (error) {
     throw faultOf(error)
   }

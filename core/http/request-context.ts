@@ -29,6 +29,8 @@ interface LateEnd {
   readonly failed: boolean
 }
 
+const failedLate: LateEnd = Object.freeze({ result: undefined, failed: true })
+
 /**
  * One request as the kernel sees it, and what a handler is given. The caller and the project are set by
  * the guard and can be read only: a handler that assigns them gets an error, and audit reads the truth.
@@ -41,7 +43,6 @@ export class RequestContext {
   #required: Map<ProjectId, ProjectRole> | undefined
   #abort: AbortController | undefined
   #abortReason: unknown
-  #isExpired = false
   #expire: ((error: Problem) => void) | undefined
   query: unknown = undefined
   body: unknown = undefined
@@ -171,25 +172,36 @@ export class RequestContext {
   /** The work's result, or the problem `expire` is called with, whichever comes first. */
   orExpired<T>(work: PromiseLike<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#expire = reject
-      try {
-        work.then(
-          result => {
-            if (this.#isExpired) this.#endLate({ result, failed: false })
-            // A long list must not be kept until the client has read all of its text.
-            this.#expire = undefined
-            resolve(result)
-          },
-          (error: unknown) => {
-            if (this.#isExpired) this.#endLate({ result: undefined, failed: true })
-            reject(faultOf(error))
-          }
-        )
-      } catch (error) {
-        // Not every thenable is a promise.
-        reject(faultOf(error))
-      }
+      this.follow(work, resolve, reject)
     })
+  }
+
+  /** The same with callbacks, one of which is called: most requests wait for this alone, and a promise on the way costs. */
+  follow<T>(work: PromiseLike<T>, resolve: (result: T) => void, reject: (error: unknown) => void): void {
+    let state: 'waiting' | 'expired' | 'over' = 'waiting'
+    this.#expire = problem => {
+      state = 'expired'
+      reject(problem)
+    }
+    // Not every thenable is a promise: one may call both, or again.
+    const isFirst = (late: LateEnd): boolean => {
+      const before = state
+      state = 'over'
+      if (before === 'expired') this.#endLate(late)
+      // A long list must not be kept until the client has read all of its text.
+      if (before === 'waiting') this.#expire = undefined
+      return before === 'waiting'
+    }
+    const fail = (error: unknown): void => {
+      if (isFirst(failedLate)) reject(faultOf(error))
+    }
+    try {
+      work.then(result => {
+        if (isFirst({ result, failed: false })) resolve(result)
+      }, fail)
+    } catch (error) {
+      fail(error)
+    }
   }
 
   #endLate(end: LateEnd): void {
@@ -201,7 +213,8 @@ export class RequestContext {
   /** Answers in place of a handler that takes too long; its signal aborts. */
   expire(problem: Problem): void {
     this.abort(problem)
-    this.#isExpired = this.#expire !== undefined
-    this.#expire?.(problem)
+    const expire = this.#expire
+    this.#expire = undefined
+    expire?.(problem)
   }
 }
