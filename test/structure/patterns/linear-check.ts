@@ -6,8 +6,12 @@ import { partsOf } from './pattern-parts.js'
 
 const atOnce = 2
 const partLimitMs = 120_000
-/** What cannot be decided is tried with texts made by chance: the same ones in each run. */
-const randomSeed = 1
+/**
+ * What cannot be decided is tried with texts made by chance: the same ones in each run. How long a try may take is counted
+ * in the characters that it reads: by the clock, as recheck counts unless told otherwise, a try that waits a quarter of a
+ * second for a processor makes its pattern a polynomial.
+ */
+const trials = { randomSeed: 1, seedingTimeout: null, incubationTimeout: null, attackTimeout: null }
 
 /** Why a pattern is not linear, or null. By `/source/flags` of a part: verdicts do not depend on where it stands. */
 type Verdicts = Map<string, string | null>
@@ -37,7 +41,7 @@ export function faultIn(pattern: Pattern, verdicts: Verdicts): string | null {
 const keyOf = ({ source, flags }: Pattern): string => `/${source}/${flags}`
 
 async function faultOf({ source, flags }: Pattern): Promise<string | null> {
-  const result = await check(source, flags, { timeout: partLimitMs, randomSeed })
+  const result = await check(source, flags, { timeout: partLimitMs, ...trials })
   if (result.status === 'safe') return null
   if (result.status === 'unknown') return `it cannot be decided (${result.error.kind}): write it more simply`
   return `${result.complexity.summary}, as for ${JSON.stringify(result.attack.pattern).slice(0, 160)}`
