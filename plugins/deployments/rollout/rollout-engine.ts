@@ -47,8 +47,9 @@ interface Ends {
 export class RolloutEngine {
   readonly #parts: EngineParts
   readonly #steps: RolloutSteps
-  readonly #stopping = new AbortController()
-  readonly #background = new Set<Promise<void>>()
+  /** What goes on in the background, each with its end: who waits on a signal that all share adds up on it. */
+  readonly #background = new Map<AbortController, Promise<void>>()
+  #stopped: Error | undefined
   readonly #running = new Map<string, Promise<void>>()
 
   constructor(parts: EngineParts) {
@@ -166,7 +167,9 @@ export class RolloutEngine {
    */
   #finishInBackground(rollout: Switched): void {
     const { log } = this.#parts
-    const later: Switched = { ...rollout, signal: this.#stopping.signal }
+    const end = new AbortController()
+    if (this.#stopped !== undefined) end.abort(this.#stopped)
+    const later: Switched = { ...rollout, signal: end.signal }
     const boundaries: Boundaries = {
       before: async (step, state) => {
         later.signal.throwIfAborted()
@@ -198,15 +201,16 @@ export class RolloutEngine {
         )
       })
       .finally(() => {
-        this.#background.delete(work)
+        this.#background.delete(end)
       })
-    this.#background.add(work)
+    this.#background.set(end, work)
   }
 
   /** Ends the background work. */
   async stop(): Promise<void> {
-    this.#stopping.abort(new Error('the plugin is stopping'))
-    await Promise.all(this.#background)
+    this.#stopped = new Error('the plugin is stopping')
+    for (const end of this.#background.keys()) end.abort(this.#stopped)
+    await Promise.all(this.#background.values())
   }
 
   async #ends<T>(

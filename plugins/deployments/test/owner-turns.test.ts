@@ -100,9 +100,14 @@ test('old versions that take their whole grace to end do not keep others from cl
   const ignoring = { start_command: `sh -c 'trap "" TERM; while :; do sleep 1; done'` }
   const apps = await Promise.all(Array.from({ length: 8 }, async () => await project.application(ignoring)))
   const app = await theirs.application()
+  const warnings: Error[] = []
+  const onWarning = (warning: Error): unknown => warnings.push(warning)
+  process.on('warning', onWarning)
+  t.teardown(() => process.off('warning', onWarning))
   await Promise.all([...apps.map(async one => await roll('deploy', greedy, one)), roll('deploy', other, app)])
   await Promise.all(apps.map(async one => await roll('reload', greedy, one)))
   await roll('reload', other, app)
   const id = app.split('/').at(-1) ?? ''
   await until(async () => (await containersOf(id)).length === 1, 'the end of the old version', 25_000)
+  t.same(warnings, [], 'what waits for old versions does not add up on a signal that all of them share')
 })
