@@ -75,6 +75,30 @@ function usedBy(k: TestKernel, id: string): string[] {
 export const neighboursOf = (k: TestKernel, id: string): string[] =>
   order(k).filter(other => other !== id && (usedBy(k, other).includes(id) || usedBy(k, id).includes(other)))
 
+/** What is turned off with a plugin: it and what needs it. */
+export const turnedOffWith = (k: TestKernel, id: string): string[] => [
+  id,
+  ...k.kernel.reconciler.catalog.dependents(id)
+]
+
+/**
+ * Sets of plugins that may be off at the same time, as those of one set know nothing of each other: each has the neighbours
+ * that it has when it is off alone.
+ */
+export function strangers(k: TestKernel, ids: readonly string[]): string[][] {
+  const sets: string[][] = []
+  const knows = (id: string, other: string): boolean =>
+    turnedOffWith(k, id).some(gone =>
+      turnedOffWith(k, other).some(also => gone === also || neighboursOf(k, gone).includes(also))
+    )
+  for (const id of ids) {
+    const set = sets.find(set => !set.some(other => knows(id, other)))
+    if (set === undefined) sets.push([id])
+    else set.push(id)
+  }
+  return sets
+}
+
 /** These plugins with all that they use, directly or not. */
 export function neededBy(k: TestKernel, ids: readonly string[]): string[] {
   const found = new Set(ids)
@@ -111,7 +135,7 @@ export async function call(
     .routes()
     .some(({ record }) => record.method === method && record.url === url && record.produces === eventStream)
   const answer = isStream
-    ? await readStream(client, path)
+    ? await readStream(client, path, 'data')
     : await client.send(method, path + (made.query ?? ''), { body: made.body, headers: made.headers })
   const isHappy =
     made.expect === undefined ? answer.status >= 200 && answer.status < 400 : answer.status === made.expect
@@ -126,13 +150,18 @@ export async function call(
 export const eventStream = 'text/event-stream'
 const streamMs = 1000
 
-/** A stream with what comes of it in a moment: some never end. */
-export async function readStream(client: TestClient, path: string): Promise<TestAnswer> {
+/** A stream with what comes of it in a moment, or until it says anything: some never end. */
+export async function readStream(
+  client: TestClient,
+  path: string,
+  until: 'close' | 'data' = 'close'
+): Promise<TestAnswer> {
   const stream = await client.open(path)
   let body = ''
   stream.setEncoding('utf8')
   stream.on('data', (text: string) => {
     body += text
+    if (until === 'data') stream.destroy()
   })
   await bounded(async () => await once(stream, 'close'), { ms: streamMs, what: 'the stream' }).catch(() => {})
   stream.destroy()
