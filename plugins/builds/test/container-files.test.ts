@@ -67,3 +67,33 @@ void test('a large file goes as it is read, and not at all where it has changed 
       message: 'pack has changed while it was read'
     })
 })
+
+void test('attributes before a file are passed over, as many as 64 KiB of them', async t => {
+  const attributes = (size: number): Buffer => {
+    const header = fileHeader('attributes', size)
+    const type = header.length - 512 + 156
+    // The sum of a header counts its type.
+    header.write('x', type, 'latin1')
+    const sum =
+      Number.parseInt(header.toString('latin1', 148, 154), 8) + 'x'.charCodeAt(0) - '0'.charCodeAt(0)
+    header.write(sum.toString(8).padStart(6, '0'), 148, 'latin1')
+    return Buffer.concat([header, Buffer.alloc(size)])
+  }
+  const read = async (...sizes: readonly number[]): Promise<string> => {
+    const sent = new PassThrough()
+    sent.end(
+      Buffer.concat([...sizes.map(attributes), fileHeader('file', 3), Buffer.from('abc'), Buffer.alloc(509)])
+    )
+    const files = new ContainerFiles(
+      { getFiles: async () => sent, putFiles: async () => {}, exec: async () => 0 },
+      'one',
+      new AbortController().signal
+    )
+    return (await files.read('/x', 10)).toString()
+  }
+  const whole = 64 * 1024 - 512
+  t.equal(await read(512), 'abc')
+  t.equal(await read(whole), 'abc')
+  await t.rejects(read(whole, 512), { message: /what should be a file is none/ })
+  await t.rejects(read(whole + 1024), { message: /what should be a file is none/ })
+})

@@ -13,6 +13,7 @@ function lab(engines: Readonly<Record<string, Engine>>) {
   const left = new Map(Object.entries(engines))
   let isAsked = false
   const trimmed: string[] = []
+  const patience = new Set<number>()
   const caches = new EngineCaches({
     engines: {
       sizes: async () => {
@@ -32,7 +33,12 @@ function lab(engines: Readonly<Record<string, Engine>>) {
     },
     cacheBytes: 30,
     // Nobody is waited for here.
-    clock: { sleep: async (_ms, signal) => await clock.sleep(50, signal) },
+    clock: {
+      sleep: async (ms, signal) => {
+        patience.add(ms)
+        await clock.sleep(50, signal)
+      }
+    },
     log: { warn: () => {} } as unknown as Log,
     records: {
       all: async () =>
@@ -50,6 +56,7 @@ function lab(engines: Readonly<Record<string, Engine>>) {
     left: () => [...left.keys()],
     isMeasured: () => isAsked,
     trimmed,
+    patience,
     asked,
     endSlow: () => endSlow()
   }
@@ -93,12 +100,13 @@ void test('the owner gives way whose engines keep most, and nobody who keeps no 
 })
 
 void test('one with so many files that it takes long keeps neither others nor what is asked later', async t => {
-  const { caches, left, asked, endSlow } = lab({
+  const { caches, left, asked, endSlow, patience } = lab({
     slow: [100, 0, false, 'a'],
     b: [50, 1, false, 'b'],
     c: [50, 2, false, 'c']
   })
   t.equal(await caches.clear(), false, 'it is told of as going on')
+  t.same([...patience], [5000], 'and was waited for')
   t.same(left(), ['slow'])
   t.equal(await caches.clear(), false)
   t.equal(asked.filter(projectId => projectId === 'slow').length, 1, 'it is begun once')

@@ -262,6 +262,8 @@ test('an image of which others are made keeps its name: without it, it would tak
   await removeUnusedImages(parts)
   t.equal(listed, 1, 'it is not looked for all the time')
   isContinued = false
+  await removeUnusedImages(parts, { isShort: true, signal: AbortSignal.abort() })
+  t.same(removed, [], 'a platform that stops begins with none')
   await removeUnusedImages(parts, { isShort: true })
   t.same(removed, [handle])
 })

@@ -295,3 +295,51 @@ test('a build that one kind alone can build waits for those in another, and thos
     await ended
   }
 })
+
+test('an engine that several builds share has what all of them may take, and gives it back as each ends', async t => {
+  const caps: Array<readonly [memoryBytes: number, cpus: number, processes: number]> = []
+  const engines = new ProjectEngines({
+    kinds: ownEngineKinds(),
+    runtime: {
+      list: async () => [
+        {
+          id: 'engine',
+          name: containerName(wantedDockerd),
+          image: 'engine:lab',
+          owner: { projectId: 'project' },
+          status: 'running'
+        }
+      ],
+      setCaps: async (_id: string, { memoryBytes, cpus, processes }: Record<string, number>) =>
+        void caps.push([memoryBytes ?? 0, cpus ?? 0, processes ?? 0]),
+      exec: async () => 0
+    } as unknown as ContainerRuntime,
+    clock,
+    log,
+    records: { used: async () => {}, stopped: async () => {}, removed: async () => {}, live: async () => [] },
+    cacheBytes: 5e9
+  })
+  const { signal } = new AbortController()
+  let end = (): void => {}
+  const first = engines.use(
+    wantedDockerd,
+    buildOf('one'),
+    signal,
+    async () =>
+      await new Promise<void>(resolve => {
+        end = resolve
+      })
+  )
+  await until(() => caps.length > 0, 'the first build has what it may take')
+  const [alone] = caps
+  await engines.use(wantedDockerd, buildOf('two'), signal, async () => {
+    const [memoryBytes, cpus, processes] = caps.at(-1) ?? []
+    t.equal(memoryBytes, (alone?.[0] ?? 0) + 2 ** 30)
+    t.equal(cpus, 2)
+    t.ok((processes ?? 0) > (alone?.[2] ?? 0))
+  })
+  await until(() => caps.at(-1)?.[1] === 1, 'the engine has what one build may take')
+  t.same(caps.at(-1), alone)
+  end()
+  await first
+})

@@ -41,6 +41,11 @@ test('a stream brings what comes from now on, in every process, and nothing of o
     )
   }
   t.same(ofBob.titles, ['for bob'])
+  t.same(
+    [...streams, ofBob].map(({ pings }) => pings),
+    [1, 1, 1],
+    'a comment at once, and the next one in half a minute'
+  )
   for (const stream of [...streams, ofBob]) stream.close()
 })
 
