@@ -81,12 +81,14 @@ type Maker<R extends Row> = ProblemKind &
  *     })
  *     throw problems.noBranch({ branch, repo })
  *
- * A route names those that it throws: `problems: [problems.noBranch]`.
+ * A route names those that it throws: `problems: [problems.noBranch]`. Throws where a status is not one of a failure.
  */
 export function problemTable<const T extends Record<string, Row>>(
   table: T
 ): { readonly [K in keyof T]: Maker<T[K]> } {
   const makers = Object.entries(table).map(([name, [status, code, reason, more]]) => {
+    if (!(Number.isInteger(status) && status >= 400 && status < 600))
+      throw new RangeError(`the status of the problem ${name} (${code}) must be 400 to 599, not ${status}`)
     const { field, remedy } = typeof more === 'string' ? { field: undefined, remedy: more } : (more ?? {})
     const message = remedy === undefined ? reason : withRemedy(reason, remedy)
     const problemOf = (values: Record<string, string | number>, given: Record<string, unknown>): Problem => {

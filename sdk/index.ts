@@ -60,6 +60,7 @@ export {
   type ValueReply
 } from './reply.js'
 export * from './resource.js'
+export { keepForDays, type Retention } from './retention.js'
 export * from './route.js'
 export * from './schedule.js'
 export * from './schema.js'

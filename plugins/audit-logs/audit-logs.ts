@@ -1,7 +1,6 @@
-import { kernel, type StartContext } from 'busbar/sdk'
+import { keepForDays, kernel, type StartContext } from 'busbar/sdk'
 import { AuditService } from './audit-service.js'
 import { AuditStore } from './audit-store.js'
-import { keepForDays } from './retention.js'
 import type { Settings } from './settings.js'
 
 export const needs = {
@@ -10,6 +9,9 @@ export const needs = {
   clock: kernel.clock,
   resources: kernel.resources
 }
+
+/** Few enough that writers of records do not wait long. */
+const deletedAtOnce = 5_000
 
 /** The running plugin. */
 export interface AuditLogs {
@@ -22,7 +24,15 @@ export function startAuditLogs({ use, config, log }: StartContext<typeof needs, 
   return {
     logs: new AuditService(new AuditStore(use.db, use.audit.table), use.resources, use.clock),
     retain: async signal => {
-      await keepForDays(config.retention_days, { ...use, log, signal })
+      await keepForDays({
+        days: config.retention_days,
+        forget: async (before, atMost) => await use.audit.forget(before, atMost),
+        batch: deletedAtOnce,
+        what: 'old audit records',
+        clock: use.clock,
+        log,
+        signal
+      })
     }
   }
 }

@@ -1,12 +1,11 @@
 import { identity } from 'busbar/api/identity'
 import { projectDirectory, projectTeardown } from 'busbar/api/projects'
-import { type Contributor, kernel, type NotificationKinds, type StartContext } from 'busbar/sdk'
+import { type Contributor, keepForDays, kernel, type NotificationKinds, type StartContext } from 'busbar/sdk'
 import { Delivery } from './delivery.js'
 import { InboxFeed } from './inbox-feed.js'
 import { InboxService } from './inbox-service.js'
 import { InboxStore } from './inbox-store.js'
 import { NoticeStore } from './notice-store.js'
-import { keepForDays } from './retention.js'
 import type { Settings } from './settings.js'
 import { toldSignal } from './told.js'
 
@@ -19,6 +18,9 @@ export const needs = {
   identity,
   projects: projectDirectory
 }
+
+/** Each from as many inboxes as it was told to. */
+const deletedAtOnce = 1_000
 
 /** The running plugin. */
 export interface Notifications {
@@ -53,7 +55,15 @@ export function startNotifications({
     notices,
     kinds,
     retain: async signal => {
-      await keepForDays(config.retention_days, { notices, clock, log, signal })
+      await keepForDays({
+        days: config.retention_days,
+        forget: async (before, atMost) => await notices.forget(before, atMost),
+        batch: deletedAtOnce,
+        what: 'old notifications',
+        clock,
+        log,
+        signal
+      })
     }
   }
 }

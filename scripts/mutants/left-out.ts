@@ -70,6 +70,30 @@ export const equivalents: readonly Equivalent[] = [
     why: 'no turn was in the first millisecond of 1970'
   },
   {
+    file: 'plugins/builds/disk/count-times.ts',
+    text: '#dueAt = 0',
+    change: '0 → 1',
+    why: 'no process counts files in the first millisecond of its life'
+  },
+  {
+    file: 'plugins/builds/dockerfile/environment-pairs.ts',
+    text: 'const end = skipWord(text, 0)',
+    change: '0 → 1',
+    why: 'what follows an instruction begins with a word, which ends at the same place'
+  },
+  {
+    file: 'plugins/builds/engines/engine-kinds.ts',
+    text: '.sort((a, b) => b.preference - a.preference || (a.program.kind < b.program.kind ? -1 : 1))',
+    change: 'a.program.kind < b.program.kind → a.program.kind <= b.program.kind',
+    why: 'no two kinds have one name'
+  },
+  {
+    file: 'plugins/runtime-docker/build-cache.ts',
+    text: 'const { createdAt = new Date(0), owner: of } = all.get(id) ?? {}',
+    change: 'all.get(id) ?? {} → all.get(id)',
+    why: 'only images of the listing are asked about; the other side is for the types'
+  },
+  {
     file: 'core/database/session-state.ts',
     text: 'if (namedTexts.size >= mostNamedTexts) namedTexts.clear()',
     change: 'namedTexts.size >= mostNamedTexts → namedTexts.size > mostNamedTexts',

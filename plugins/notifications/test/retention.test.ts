@@ -1,35 +1,8 @@
-import { createTestKernel, testClock, until } from 'busbar/sdk/testing'
-import { pino } from 'pino'
+import { createTestKernel, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { keepForDays } from '../retention.js'
 import { holds, tell, titlesOf, toUser } from './inbox-lab.js'
 
-const log = pino({ level: 'silent' })
 const day = 86_400_000
-
-test('old notifications go at the start and once a day from then on, in batches', async t => {
-  const clock = testClock('2026-06-01T10:00:00.000Z')
-  const asked: string[] = []
-  const left = [2_400]
-  const notices = {
-    forget: async (before: Date, atMost: number) => {
-      asked.push(before.toISOString())
-      const deleted = Math.min(atMost, left[0] ?? 0)
-      left[0] = (left[0] ?? 0) - deleted
-      return deleted
-    }
-  }
-  const stop = new AbortController()
-  const ended = keepForDays(90, { notices, clock, log, signal: stop.signal }).catch(() => 'stopped')
-  await clock.advance(0)
-  t.same(asked, Array(3).fill('2026-03-03T10:00:00.000Z'), 'three batches of 1 000')
-  await clock.advance(day)
-  t.same(asked.slice(3), ['2026-03-04T10:00:00.000Z'])
-  stop.abort()
-  t.equal(await ended, 'stopped')
-  await keepForDays(0, { notices, clock, log, signal: new AbortController().signal })
-  t.equal(asked.length, 4, '0 days keeps everything')
-})
 
 test('a notification is kept for as many days as the setting says', async t => {
   const k = await createTestKernel()
