@@ -82,7 +82,13 @@ function setUp({ running = 1, recent = false } = {}) {
         [...domains].map(([key, answer]) => ({
           key,
           plugin: key,
-          value: { domainsOf: async () => answer as ReadonlyMap<string, string> }
+          value: {
+            // As one that asks a database: it answers, and not at once.
+            domainsOf: async () => {
+              await new Promise(resolve => setTimeout(resolve, 20))
+              return answer as ReadonlyMap<string, string>
+            }
+          }
         }))
     }
   })

@@ -9,6 +9,13 @@ const sequencesIn = (...pieces: readonly string[]): string[] => {
   return pieces.flatMap(piece => [...reader.read(Buffer.from(piece))].map(({ text }) => text))
 }
 
+/** What a fresh terminal is told after a program has said that. */
+const told = (sequence: string): string => {
+  const modes = new TerminalModes()
+  modes.apply(sequence)
+  return modes.sequences
+}
+
 test('sequences are found between text, however the pieces are cut', t => {
   const text =
     'a\u001b[31mb\u001b]0;title\u0007c\u001bc\u001b(0d\u001bP1$r\u001b\\e\u001b[?1049h\u001b=\u001b7'
@@ -56,6 +63,22 @@ test('modes that programs set are set again in a terminal of any state, and only
   t.equal(modes.sequences, '\u001bc\u001b[?1006h\u001b[?2004h')
   modes.apply('\u001b[!p')
   t.equal(modes.sequences, '\u001bc')
+  t.end()
+})
+
+test('each mode that programs leave set is set again, and those that a terminal has by itself when they are off', t => {
+  for (const mode of [1049, 1047, 47, 1, 5, 6, 9, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 2004])
+    t.equal(told(`\u001b[?${mode}h`), `\u001bc\u001b[?${mode}h`)
+  for (const mode of [7, 25]) t.equal(told(`\u001b[?${mode}l`), `\u001bc\u001b[?${mode}l`)
+  t.end()
+})
+
+test('what a program has begun with is shown again, a sequence as well as text', t => {
+  for (const text of ['\u001b[31mred', 'plain', '\u001b[?1hx']) {
+    const scrollback = new Scrollback(1024)
+    scrollback.append(Buffer.from(text))
+    t.match(scrollback.screen().bytes.toString(), text, JSON.stringify(text))
+  }
   t.end()
 })
 
