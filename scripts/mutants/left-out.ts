@@ -94,6 +94,24 @@ export const equivalents: readonly Equivalent[] = [
     why: 'only images of the listing are asked about; the other side is for the types'
   },
   {
+    file: 'plugins/metrics/application/application-history.ts',
+    text: "this.#noteFailure('the history of applications cannot be kept', error)",
+    change: "this.#noteFailure('the history of applications cannot be kept', error) → (nothing)",
+    why: 'each step tells of its own failures; this is for what nobody has thought of'
+  },
+  {
+    file: 'plugins/metrics/prometheus/figure.ts',
+    text: 'soFar += counts[at] ?? 0',
+    change: '0 → 1',
+    why: 'there is a count for each bound, and for what is above; the other side is for the types'
+  },
+  {
+    file: 'plugins/platform/figures.ts',
+    text: 'inactive: inactive?.rest ?? 0,',
+    change: 'inactive?.rest ?? 0 → inactive?.rest',
+    why: 'each status has its part; the other side is for the types'
+  },
+  {
     file: 'core/database/session-state.ts',
     text: 'if (namedTexts.size >= mostNamedTexts) namedTexts.clear()',
     change: 'namedTexts.size >= mostNamedTexts → namedTexts.size > mostNamedTexts',

@@ -181,3 +181,17 @@ test('two samples right after each other are measured from the one before both',
   t.equal(samples.recent('container of a and d', 1000), undefined)
   t.equal(samples.recent('unknown', 1000), undefined)
 })
+
+test('of more containers than can be kept the one is forgotten that was measured longest ago', async t => {
+  const { clock, samples, app } = setUp()
+  const [first, second] = [app('first'), app('second')]
+  for (const one of [first, second]) await samples.sample(one)
+  await clock.advance(2000)
+  for (const one of [first, second]) await samples.sample(one)
+  const isKnown = (id: string): boolean => samples.recent(`container of ${id} and d`, 60_000) !== undefined
+  const others = Array.from({ length: 19_998 }, (_, at) => app(`other ${at}`, 'd', `project ${at % 100}`))
+  await Promise.all(others.map(async one => await samples.sample(one)))
+  t.same([isKnown('first'), isKnown('second')], [true, true])
+  await samples.sample(app('one more'))
+  t.same([isKnown('first'), isKnown('second')], [false, true])
+})
