@@ -10,12 +10,14 @@ import { testEngineLimits } from './engine-limit-cases.js'
 import { testNixpacksInEngine } from './engine-nixpacks-cases.js'
 import { testRailpackInEngine } from './engine-railpack-cases.js'
 import { testSshMounts } from './engine-ssh-cases.js'
+import { testStaticSitesInEngine } from './engine-static-cases.js'
 import { testWrittenDockerfiles } from './written-cases.js'
 
 testBuildEngine('BuildKit', engineKinds.BuildKit)
 testEngineAccounts('BuildKit', engineKinds.BuildKit)
 testBuildChoices('BuildKit', async t => await openEngineLab(t, engineKinds.BuildKit), { isClassic: false })
 testEngineLimits('BuildKit', engineKinds.BuildKit)
+testStaticSitesInEngine('BuildKit', engineKinds.BuildKit)
 testEndlessBuilds('BuildKit', engineKinds.BuildKit)
 testHostileBuilds('BuildKit', engineKinds.BuildKit)
 testForeignNames('BuildKit', engineKinds.BuildKit)

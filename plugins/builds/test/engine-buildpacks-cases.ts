@@ -16,47 +16,53 @@ async function labelled(t: Test, name: string, Labels: Readonly<Record<string, s
   t.teardown(async () => await engine.getImage(name).remove({ force: true }))
 }
 
+/** A platform whose Docker Engines of projects are asked by a pack of ours, which is all that stands in for anything. */
+async function openPackLab(t: Test, kind: EngineKind) {
+  const id = randomBytes(4).toString('hex')
+  const builder = `busbar-builder-of-${id}:test`
+  const lifecycle = `0.20.0-${id}`
+  await labelled(t, `buildpacksio/lifecycle:${lifecycle}`, {})
+  await labelled(t, `busbar-buildpack-of-${id}:test`, {})
+  await labelled(t, `busbar-run-image-of-${id}:test`, {})
+  await labelled(t, builder, {
+    'io.buildpacks.builder.metadata': JSON.stringify({
+      stack: { runImage: { image: `busbar-run-image-of-${id}:test` } },
+      lifecycle: { version: lifecycle }
+    })
+  })
+  const tools = await standInPack(t)
+  const settings = { ...settingsOf(kind), buildpacks_builder: builder, memory_mib: 512 }
+  const lab = await openEngineLab(t, kind, settings, { PATH: tools.path })
+  const admin = await lab.k.as.session()
+  const inEngine = async (...argv: readonly string[]): Promise<string> => {
+    const [container] = await builders(lab.projectId)
+    const command = ['env', 'DOCKER_HOST=unix:///run/busbar-docker.sock', ...argv]
+    return await execIn(container?.Id ?? '', '', command)
+  }
+  /** Of what builds have made beside caches. */
+  const leftInEngine = async (): Promise<string> =>
+    await inEngine(
+      'sh',
+      '-c',
+      "docker ps -aq; docker network ls -q --filter name=busbar-pack; docker volume ls -q | grep ^pack-; docker images -q busbar-result; ls /var/lib/builder/work | grep -v '^$'"
+    )
+  const create = async (slug: string, files: Readonly<Record<string, string>> = {}) =>
+    await lab.application(
+      slug,
+      { 'index.html': slug, ...files },
+      {
+        build_type: 'buildpacks',
+        container_port: 8080
+      }
+    )
+  return { id, lab, admin, tools, settings, inEngine, leftInEngine, create }
+}
+
 /** What pack has a Docker Engine of the project build. */
 export function testBuildpacksInEngine(name: string, kind: EngineKind): void {
   void test(`${name}, and what pack has it build`, async t => {
     if (!(await requireEngine(t))) return
-    const id = randomBytes(4).toString('hex')
-    const builder = `busbar-builder-of-${id}:test`
-    const lifecycle = `0.20.0-${id}`
-    await labelled(t, `buildpacksio/lifecycle:${lifecycle}`, {})
-    await labelled(t, `busbar-buildpack-of-${id}:test`, {})
-    await labelled(t, `busbar-run-image-of-${id}:test`, {})
-    await labelled(t, builder, {
-      'io.buildpacks.builder.metadata': JSON.stringify({
-        stack: { runImage: { image: `busbar-run-image-of-${id}:test` } },
-        lifecycle: { version: lifecycle }
-      })
-    })
-    const tools = await standInPack(t)
-    const settings = { ...settingsOf(kind), buildpacks_builder: builder, memory_mib: 512 }
-    const lab = await openEngineLab(t, kind, settings, { PATH: tools.path })
-    const admin = await lab.k.as.session()
-    const inEngine = async (...argv: readonly string[]): Promise<string> => {
-      const [container] = await builders(lab.projectId)
-      const command = ['env', 'DOCKER_HOST=unix:///run/busbar-docker.sock', ...argv]
-      return await execIn(container?.Id ?? '', '', command)
-    }
-    /** Of what builds have made beside caches. */
-    const leftInEngine = async (): Promise<string> =>
-      await inEngine(
-        'sh',
-        '-c',
-        "docker ps -aq; docker network ls -q --filter name=busbar-pack; docker volume ls -q | grep ^pack-; docker images -q busbar-result; ls /var/lib/builder/work | grep -v '^$'"
-      )
-    const create = async (slug: string, files: Readonly<Record<string, string>> = {}) =>
-      await lab.application(
-        slug,
-        { 'index.html': slug, ...files },
-        {
-          build_type: 'buildpacks',
-          container_port: 8080
-        }
-      )
+    const { id, lab, admin, tools, settings, inEngine, leftInEngine, create } = await openPackLab(t, kind)
 
     await t.test('pack runs in the engine of the project, with what the application has for it', async t => {
       const application = await create('packed', { 'own/buildpack.toml': 'x' })
@@ -187,6 +193,14 @@ export function testBuildpacksInEngine(name: string, kind: EngineKind): void {
       t.equal(await leftInEngine(), '')
       t.equal(await inEngine('docker', 'images', '-q', 'pack.local/*/*'), '')
     })
+  })
+}
+
+/** Builds by pack that fail, and those of others. */
+export function testBuildpacksRefusedInEngine(name: string, kind: EngineKind): void {
+  void test(`${name}, and what pack cannot have it build`, async t => {
+    if (!(await requireEngine(t))) return
+    const { lab, admin, settings, inEngine, leftInEngine, create } = await openPackLab(t, kind)
 
     await t.test('what fails is told as what it is', async t => {
       const failing = await create('failing', { behaviour: 'fail' })
