@@ -148,7 +148,10 @@ export interface Exec {
 
 /** The only source of time, so that tests can move it. */
 export interface Clock {
+  /** What time it is, by the clock of the machine: that may be set, forward or back. */
   now(): Date
+  /** Milliseconds since some moment: only the difference of two counts. It goes on evenly, whatever the machine's clock is set to. */
+  elapsed(): number
   /** Resolves after `ms`; rejects with the signal's reason when it aborts first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   /** Runs `run` every `ms`, never two at a time, until the returned function is called. */

@@ -14,17 +14,15 @@ interface ClockOptions {
 export function systemClock({ onError = rejectUnhandled }: ClockOptions = {}): Clock {
   return {
     now: () => new Date(),
+    elapsed,
     sleep: (ms, signal) => sleep(ms, signal, true),
     // An interval alone does not keep the process alive.
     every: (ms, run) =>
-      repeat(
-        { elapsed: () => performance.now(), sleep: (wait, signal) => sleep(wait, signal, false) },
-        ms,
-        run,
-        onError
-      )
+      repeat({ elapsed, sleep: (wait, signal) => sleep(wait, signal, false) }, ms, run, onError)
   }
 }
+
+const elapsed = (): number => performance.now()
 
 async function sleep(ms: number, signal: AbortSignal | undefined, isRef: boolean): Promise<void> {
   const end = performance.now() + ms

@@ -30,7 +30,7 @@ export class RateLimiter {
   }
 
   take(key: string, max: number, windowMs: number): Budget {
-    const now = this.clock.now().getTime()
+    const now = this.clock.elapsed()
     let window = this.#windows.get(key)
     if (window === undefined || window.endsAt <= now) {
       this.#windows.delete(key)
@@ -40,7 +40,12 @@ export class RateLimiter {
     }
     const allowed = window.used < max
     if (allowed) window.used++
-    return { allowed, limit: max, remaining: max - window.used, resetAt: window.endsAt }
+    return {
+      allowed,
+      limit: max,
+      remaining: max - window.used,
+      resetAt: this.clock.now().getTime() + Math.ceil(window.endsAt - now)
+    }
   }
 
   /** Gives everybody a fresh budget. */

@@ -28,29 +28,30 @@ export class DiskFigures {
 
   constructor(
     private readonly measure: () => Promise<EngineDiskUse>,
-    private readonly clock: Pick<Clock, 'now' | 'sleep'>,
+    private readonly clock: Pick<Clock, 'now' | 'elapsed' | 'sleep'>,
     private readonly log: Log
   ) {}
 
   /** Undefined while there are none, as the first measurement takes long or has failed. */
   async read(): Promise<MeasuredDisk | undefined> {
-    if (this.#running === undefined && this.clock.now().getTime() >= this.#dueAt) this.#running = this.#run()
+    if (this.#running === undefined && this.clock.elapsed() >= this.#dueAt) this.#running = this.#run()
     if (this.#latest === undefined && this.#running !== undefined) await this.#forAWhile(this.#running)
     return this.#latest
   }
 
   async #run(): Promise<void> {
     const at = this.clock.now()
+    const begun = this.clock.elapsed()
     let pauseMs = retryMs
     try {
       this.#latest = { use: await this.measure(), at }
-      pauseMs = Math.max(freshMs, restTimes * (this.clock.now().getTime() - at.getTime()))
+      pauseMs = Math.max(freshMs, restTimes * (this.clock.elapsed() - begun))
     } catch (error) {
       // Whoever asked is told by the lists that it is away.
       if (!isProblem(error) || error.code !== 'E_ENGINE_UNREACHABLE')
         this.log.warn({ err: error }, 'the container engine has not said what is on its disk')
     }
-    this.#dueAt = this.clock.now().getTime() + pauseMs
+    this.#dueAt = this.clock.elapsed() + pauseMs
     this.#running = undefined
   }
 

@@ -8,25 +8,21 @@ export class RecentAnswer<T> {
   constructor(
     private readonly make: () => Promise<T>,
     private readonly keptMs: number,
-    private readonly clock: Pick<Clock, 'now'>
+    private readonly clock: Pick<Clock, 'elapsed'>
   ) {}
 
   async read(): Promise<T> {
-    if (this.#answer !== undefined && this.#now() < this.#goodUntil) return await this.#answer
+    if (this.#answer !== undefined && this.clock.elapsed() < this.#goodUntil) return await this.#answer
     this.#goodUntil = Number.POSITIVE_INFINITY
     const answer = this.make()
     this.#answer = answer
     try {
       await answer
-      this.#goodUntil = this.#now() + this.keptMs
+      this.#goodUntil = this.clock.elapsed() + this.keptMs
     } catch {
       // Whoever asks next asks anew.
       this.#goodUntil = Number.NEGATIVE_INFINITY
     }
     return await answer
-  }
-
-  #now(): number {
-    return this.clock.now().getTime()
   }
 }

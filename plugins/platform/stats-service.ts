@@ -21,7 +21,7 @@ interface StatsParts {
   readonly backups: Contributions<{ count(): Promise<number> }>
   readonly host: Contributions<{ current(): Promise<HostFigures> }, 'metrics'>
   readonly warnings: () => Promise<ConfigWarning[]>
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: Pick<Clock, 'now' | 'elapsed'>
   readonly log: Log
 }
 

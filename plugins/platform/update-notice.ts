@@ -17,7 +17,7 @@ interface Notice {
 
 interface NoticeParts {
   readonly bus: Pick<Bus, 'publish' | 'signal' | 'onSignal'>
-  readonly clock: Pick<Clock, 'now' | 'every'>
+  readonly clock: Pick<Clock, 'elapsed' | 'every'>
   readonly log: Log
 }
 
@@ -87,6 +87,6 @@ export class UpdateNotice implements PlatformUpdates {
   }
 
   #now(): number {
-    return this.parts.clock.now().getTime()
+    return this.parts.clock.elapsed()
   }
 }

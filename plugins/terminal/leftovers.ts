@@ -1,5 +1,5 @@
 import { type Clock, isProblem, type Log } from 'busbar/sdk'
-import { unattendedMs } from './overdue.js'
+import { recentTimes, unattendedMs } from './overdue.js'
 import type { SessionEnds } from './session-ends.js'
 import type { SessionRow, SessionStore } from './session-store.js'
 
@@ -59,14 +59,14 @@ export class Leftovers {
         await this.#clear(row)
         if (signal.aborted) return
       }
-    for (const row of await store.unopened(this.#before(unattendedMs))) {
+    for (const row of await store.unopened(recentTimes(clock.now(), unattendedMs))) {
       await ends.record(row, 'unopened')
       await this.#clear(row)
     }
-    const uncleared = await store.uncleared(this.#before(endingMs))
+    const uncleared = await store.uncleared(recentTimes(clock.now(), endingMs))
     this.#failures = new Map([...this.#failures].filter(([id]) => uncleared.some(row => row.id === id)))
     for (const row of uncleared) {
-      if ((this.#failures.get(row.id)?.againAt ?? 0) <= clock.now().getTime()) await this.#clear(row)
+      if ((this.#failures.get(row.id)?.againAt ?? 0) <= clock.elapsed()) await this.#clear(row)
       if (signal.aborted) return
     }
   }
@@ -94,15 +94,11 @@ export class Leftovers {
       const isAway = isProblem(error) && error.code === 'E_ENGINE_UNREACHABLE'
       const before = this.#failures.get(row.id)?.pauseMs ?? firstPauseMs / 2
       const pauseMs = isAway ? firstPauseMs : Math.min(before * 2, lastPauseMs)
-      this.#failures.set(row.id, { pauseMs, againAt: clock.now().getTime() + pauseMs })
+      this.#failures.set(row.id, { pauseMs, againAt: clock.elapsed() + pauseMs })
       log.warn(
         { err: error, session: row.id, container: row.container_id, pauseMs },
         'what was started in a terminal could not be ended; it is tried again'
       )
     }
-  }
-
-  #before(ms: number): Date {
-    return new Date(this.parts.clock.now().getTime() - ms)
   }
 }

@@ -121,7 +121,7 @@ export class LiveSession implements SessionTimes {
   }
 
   get #now(): number {
-    return this.clock.now().getTime()
+    return this.clock.elapsed()
   }
 
   get #isAhead(): boolean {

@@ -33,7 +33,8 @@ export class SessionEnds {
           details: {
             session_id: row.id,
             shell: row.shell,
-            seconds: Math.round((now.getTime() - begunAt.getTime()) / 1000),
+            // The clock of the machine may have been set back meanwhile.
+            seconds: Math.max(0, Math.round((now.getTime() - begunAt.getTime()) / 1000)),
             reason
           },
           ip: row.ip_address

@@ -15,7 +15,7 @@ import {
 import { requireShell, servingContainer } from './container-target.js'
 import type { EndReason } from './end-reason.js'
 import { LiveSession } from './live-session.js'
-import { overdueReason, unattendedMs } from './overdue.js'
+import { isRecent, overdueReason, recentTimes, unattendedMs } from './overdue.js'
 import { problems } from './problems.js'
 import type { TerminalSession } from './schemas.js'
 import type { SessionEnds } from './session-ends.js'
@@ -145,7 +145,7 @@ export class SessionService {
       row.login_session_id !== caller.sessionId ||
       row.user_id !== caller.user.id ||
       row.ended_at !== null ||
-      (row.opened_at === null && clock.now().getTime() - row.created_at.getTime() >= unattendedMs)
+      (row.opened_at === null && !isRecent(row.created_at, recentTimes(clock.now(), unattendedMs)))
     )
       throw problems.notFound()
     await request.requireProject(row.project_id, 'editor')
@@ -239,7 +239,7 @@ export class SessionService {
   /** One look for all sessions of the process. */
   async #look(): Promise<void> {
     const { clock, settings, store, processId } = this.parts
-    const now = clock.now().getTime()
+    const now = clock.elapsed()
     for (const held of this.#held.values()) {
       const reason = overdueReason(held.live, now, settings.idle_minutes * 60_000)
       if (reason !== null) this.#end(held, reason)

@@ -1,5 +1,5 @@
 import type { Database, Tx } from 'busbar/sdk'
-import { unattendedMs } from './overdue.js'
+import { type RecentTimes, recentTimes, unattendedMs } from './overdue.js'
 
 export interface SessionRow {
   readonly id: string
@@ -36,6 +36,7 @@ export class SessionStore {
 
   /** False when the user has `limit` sessions that go on or may still be opened. */
   async create(session: NewSession, limit: number): Promise<boolean> {
+    const { after, until } = recentTimes(session.created_at, unattendedMs)
     return await this.db.transaction(async tx => {
       await this.db.sql(
         "select pg_advisory_xact_lock(hashtextextended('terminal.session/' || ?, 0))",
@@ -44,8 +45,8 @@ export class SessionStore {
       )
       const [{ count = 0 } = {}] = await this.db.sql<{ count: number }>(
         `select count(*)::integer as count from $schema.session
-        where user_id = ? and ended_at is null and (opened_at is not null or created_at > ?)`,
-        [session.user_id, new Date(session.created_at.getTime() - unattendedMs)],
+        where user_id = ? and ended_at is null and (opened_at is not null or (created_at > ? and created_at <= ?))`,
+        [session.user_id, after, until],
         tx
       )
       if (count >= limit) return false
@@ -98,12 +99,13 @@ export class SessionStore {
     await this.db.sql('delete from $schema.session where id = ?', [id])
   }
 
-  /** Sessions that were made before then and that nobody has opened. */
-  async unopened(before: Date): Promise<readonly SessionRow[]> {
+  /** Sessions that were not made in that time and that nobody has opened. */
+  async unopened({ after, until }: RecentTimes): Promise<readonly SessionRow[]> {
     return await this.db.sql<SessionRow>(
-      `select ${columns} from $schema.session where opened_at is null and ended_at is null and created_at <= ?
+      `select ${columns} from $schema.session where opened_at is null and ended_at is null
+      and not (created_at > ? and created_at <= ?)
       order by created_at, id limit ${roundSize}`,
-      [before]
+      [after, until]
     )
   }
 
@@ -115,11 +117,11 @@ export class SessionStore {
     )
   }
 
-  /** Sessions that ended before then, and of which something may still run. */
-  async uncleared(before: Date): Promise<readonly SessionRow[]> {
+  /** Sessions that did not end in that time, and of which something may still run. */
+  async uncleared({ after, until }: RecentTimes): Promise<readonly SessionRow[]> {
     return await this.db.sql<SessionRow>(
-      `select ${columns} from $schema.session where ended_at <= ? order by ended_at, id limit ${roundSize}`,
-      [before]
+      `select ${columns} from $schema.session where not (ended_at > ? and ended_at <= ?) order by ended_at, id limit ${roundSize}`,
+      [after, until]
     )
   }
 }

@@ -7,6 +7,8 @@ export interface TestClock extends Clock {
    * `every` that came due have ended, or wait on the clock themselves.
    */
   advance(ms: number): Promise<void>
+  /** Sets the time that `now` tells so much later, or earlier, as somebody does who sets the clock of a machine. Nothing wakes up by that. */
+  set(byMs: number): void
 }
 
 interface Sleeper {
@@ -20,6 +22,7 @@ const patienceMs = 2000
 /** A clock that stands still until it is moved. */
 export function testClock(start: Date | string | number = '2026-01-01T00:00:00.000Z'): TestClock {
   let time = new Date(start).getTime()
+  let setBy = 0
   const sleepers = new Set<Sleeper>()
   let running = 0
   let sleeps = 0
@@ -57,7 +60,8 @@ export function testClock(start: Date | string | number = '2026-01-01T00:00:00.0
   }
 
   return {
-    now: () => new Date(time),
+    now: () => new Date(time + setBy),
+    elapsed: () => time,
     sleep,
     every(ms, run) {
       const counted = async () => {
@@ -87,6 +91,9 @@ export function testClock(start: Date | string | number = '2026-01-01T00:00:00.0
         await settle()
       }
       time = target
+    },
+    set(byMs) {
+      setBy += byMs
     }
   }
 }

@@ -98,3 +98,25 @@ test('a run that sleeps on the test clock does not hold it', async t => {
   t.equal(done, 1)
   stop()
 })
+
+test('what has elapsed is the same, whatever the clock of the machine is set to', async t => {
+  const real = systemClock()
+  const begun = real.elapsed()
+  await real.sleep(20)
+  t.ok(real.elapsed() - begun >= 19)
+  const clock = testClock('2026-05-01T00:00:00Z')
+  const before = clock.elapsed()
+  await clock.advance(500)
+  clock.set(-3_600_000)
+  t.equal(clock.now().toISOString(), '2026-04-30T23:00:00.500Z')
+  let isAwake = false
+  void clock.sleep(1000).then(() => {
+    isAwake = true
+  })
+  clock.set(7_200_000)
+  await clock.advance(999)
+  t.equal(isAwake, false)
+  await clock.advance(1)
+  t.equal(isAwake, true)
+  t.equal(clock.elapsed() - before, 1500)
+})

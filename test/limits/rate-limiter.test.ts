@@ -32,3 +32,15 @@ test('windows that have ended make room, and in a flood those that began first',
   t.equal(limiter.take('0', 1, 1000).allowed, false, 'the second is still there')
   t.equal(limiter.take('new', 1, 1000).allowed, true, 'the first has gone')
 })
+
+test('a window is over when its time has gone by, also where the clock of the machine was set back', async t => {
+  const clock = testClock(10_000_000)
+  const limiter = new RateLimiter(clock)
+  limiter.take('a', 1, 1000)
+  clock.set(-3_600_000)
+  t.match(limiter.take('a', 1, 1000), { allowed: false, resetAt: 10_001_000 - 3_600_000 })
+  await clock.advance(1000)
+  t.equal(limiter.take('a', 1, 1000).allowed, true)
+  clock.set(7_200_000)
+  t.equal(limiter.take('a', 1, 1000).allowed, false, 'forward, and nobody has more than their budget')
+})

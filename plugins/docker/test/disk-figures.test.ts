@@ -126,3 +126,15 @@ test('a measurement that fails leaves the figures of before, is logged, and is m
   t.match(await figures.read(), { use: { layersBytes: 2 } })
   t.equal(words.length, 1, 'that the engine is away others say')
 })
+
+test('where the clock of the machine is set back, new figures are made as soon as ever', async t => {
+  const { figures, clock, begun, end } = slowEngine()
+  const first = figures.read()
+  await end(use(1))
+  await first
+  clock.set(-86_400_000)
+  await clock.advance(60_000)
+  await figures.read()
+  t.equal(begun(), 2)
+  await end(use(2))
+})

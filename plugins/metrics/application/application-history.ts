@@ -35,7 +35,7 @@ interface ApplicationHistoryParts {
 
 interface Listed {
   readonly application: RunningApplication
-  /** When it was measured last; ms. */
+  /** When it was measured last, by `Clock.elapsed`. */
   askedAt: number
   /** What the next point is measured from. */
   before: Sample | undefined
@@ -80,7 +80,7 @@ export class ApplicationHistory {
     ]
     await runRepeatedly(
       async () => {
-        for (const { what, work } of steps.filter(step => step.isDue(clock.now()))) {
+        for (const { what, work } of steps.filter(step => step.isDue(clock.elapsed()))) {
           try {
             await work()
             this.#noteEnd(what)
@@ -122,7 +122,7 @@ export class ApplicationHistory {
 
   /** Does not wait for the engine. */
   #measureDue(): void {
-    const now = this.parts.clock.now().getTime()
+    const now = this.parts.clock.elapsed()
     const due = [...this.#listed.values()]
       .filter(({ askedAt }) => now - askedAt >= measureEveryMs)
       .sort((a, b) => a.askedAt - b.askedAt)
@@ -189,9 +189,9 @@ class Periodic {
   ) {}
 
   /** It counts as done then. */
-  isDue(now: Date): boolean {
-    if (now.getTime() - this.#ranAt < this.everyMs) return false
-    this.#ranAt = now.getTime()
+  isDue(now: number): boolean {
+    if (now - this.#ranAt < this.everyMs) return false
+    this.#ranAt = now
     return true
   }
 }

@@ -36,6 +36,8 @@ export interface Sample {
 /** The latest, and the one before that tells with it how fast something grows. */
 interface Known {
   readonly takenAt: Date
+  /** By `Clock.elapsed`. */
+  readonly keptAt: number
   readonly before: ContainerStats | undefined
   readonly latest: ContainerStats
 }
@@ -89,8 +91,7 @@ export class ApplicationSamples {
   /** What a container used when it was measured last; undefined where that is longer ago, or not known. */
   recent(containerId: string, maxAgeMs: number): ContainerUsage | undefined {
     const known = this.#known.get(containerId)
-    if (known === undefined || this.parts.clock.now().getTime() - known.takenAt.getTime() > maxAgeMs)
-      return undefined
+    if (known === undefined || this.parts.clock.elapsed() - known.keptAt > maxAgeMs) return undefined
     return this.#usageOf({ containerId, takenAt: known.takenAt, stats: known.latest })
   }
 
@@ -159,7 +160,7 @@ export class ApplicationSamples {
     )
     // What was measured last is the last to be forgotten.
     this.#known.delete(containerId)
-    this.#known.set(containerId, { takenAt, before, latest })
+    this.#known.set(containerId, { takenAt, keptAt: this.parts.clock.elapsed(), before, latest })
     for (const oldest of this.#known.keys()) {
       if (this.#known.size <= mostKnown) break
       this.#known.delete(oldest)

@@ -46,7 +46,7 @@ export class ProjectUsage {
 
   /** Rejects where something runs and the engine does not answer. */
   async read(projectId: ProjectId): Promise<ProjectMetrics> {
-    const now = this.parts.clock.now().getTime()
+    const now = this.parts.clock.elapsed()
     for (const [id, { until }] of this.#shared) if (until <= now) this.#shared.delete(id)
     const shared = this.#shared.get(projectId)
     if (shared !== undefined) return await shared.answer

@@ -51,8 +51,8 @@ export class HostHistory {
       await runRepeatedly(
         async () => {
           await this.#write()
-          if (clock.now().getTime() - rolledUpAt < rollUpEveryMs) return
-          rolledUpAt = clock.now().getTime()
+          if (clock.elapsed() - rolledUpAt < rollUpEveryMs) return
+          rolledUpAt = clock.elapsed()
           await this.#tidy()
         },
         {

@@ -17,7 +17,7 @@ interface HostSamplerParts {
 export class HostSampler {
   readonly #followers = new Set<(point: HostPoint) => void>()
   #stop: (() => void) | undefined
-  #latest: HostPoint | undefined
+  #latest: { readonly point: HostPoint; readonly madeAt: number } | undefined
 
   constructor(private readonly parts: HostSamplerParts) {}
 
@@ -45,7 +45,7 @@ export class HostSampler {
   async current(): Promise<HostPoint> {
     const { source, clock } = this.parts
     const latest = this.#latest
-    if (latest !== undefined && clock.now().getTime() - latest.recordedAt.getTime() < currentMs) return latest
+    if (latest !== undefined && clock.elapsed() - latest.madeAt < currentMs) return latest.point
     const before = await source.read()
     await clock.sleep(shortestMs)
     return pointOf(before, await source.read(), clock.now())
@@ -61,7 +61,7 @@ export class HostSampler {
       before = Promise.resolve(now)
       if (isOver) return
       const point = pointOf(earlier, now, clock.now())
-      this.#latest = point
+      this.#latest = { point, madeAt: clock.elapsed() }
       for (const give of [...this.#followers]) give(point)
     })
     return () => {

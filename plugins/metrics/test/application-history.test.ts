@@ -97,6 +97,20 @@ test('each application is measured once a minute, and its points are averages of
   await running
 })
 
+test('where the clock of the machine is set back, they are measured, written and made coarser as before', async t => {
+  const { clock, measured, written, tidied, run, end } = setUp(1)
+  const running = run()
+  await clock.advance(130_000)
+  const before = { measured: measured.length, written: written.length, tidied: tidied.length }
+  clock.set(-86_400_000)
+  await clock.advance(600_000)
+  t.equal(measured.length, before.measured + 10)
+  t.ok(written.length > before.written)
+  t.ok(tidied.length > before.tidied)
+  end()
+  await running
+})
+
 test('no more than four a second are measured, however many there are, and all have their turn', async t => {
   const { clock, measured, run, end } = setUp(500)
   const running = run()

@@ -28,3 +28,13 @@ test('one that fails fails for those who wait, and is made anew for the next', a
   t.match([first, second], [{ status: 'rejected' }, { status: 'rejected' }])
   t.equal(await recent.read(), 2)
 })
+
+test('an answer is not kept for longer where the clock of the machine is set back', async t => {
+  const clock = testClock()
+  let made = 0
+  const recent = new RecentAnswer(async () => ++made, 5_000, clock)
+  await recent.read()
+  clock.set(-86_400_000)
+  await clock.advance(5_000)
+  t.equal(await recent.read(), 2)
+})

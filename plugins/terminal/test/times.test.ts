@@ -79,4 +79,29 @@ test('a session that nobody needs ends by itself', async t => {
     t.match(terminal.frames, [{ type: 'closed', message: 'session ended', reason: 'idle' }])
     await lab.gone(/busbar-terminal/)
   })
+
+  await t.test('by the time that has gone by, whatever the clock of the machine is set to', async t => {
+    await lab.k.configure('terminal', { idle_minutes: 2 })
+    const before = (await lab.ends()).length
+    const unopened = await lab.session(ann)
+    const id = await lab.session(ann)
+    const terminal = await TestTerminal.attach(ann, id)
+    clock.set(7_200_000)
+    await pass(20)
+    t.equal(await endOf(id), undefined, 'two hours forward, and nobody was idle for so long')
+    clock.set(-86_400_000)
+    await t.rejects(TestTerminal.attach(ann, unopened), /404/)
+    await pass(10)
+    terminal.type('echo ready $((1 + 1))\n')
+    await terminal.shows(/ready 2/)
+    await terminal.leave()
+    t.match(await endedAfter(id, 60), { reason: 'left', seconds: 0 })
+    await lab.gone(/busbar-terminal/)
+    await until(async () => {
+      await pass(5)
+      return (await lab.k.query('select 1 from terminal.session')).length === 0
+    }, 'nothing of before counts any more')
+    t.match(await endOf(unopened), { reason: 'unopened' })
+    t.equal((await lab.ends()).length, before + 2)
+  })
 })
