@@ -58,14 +58,15 @@ export class Scrollback {
     const bytes = Buffer.concat(this.#pieces(this.#start, this.#end))
     // The rest of a sequence or of a character whose beginning is gone is no text.
     let at = reader.isAtRest ? restOfCharacter(bytes, this.#start) : -1
-    for (const { start, end, text } of reader.read(bytes)) {
+    for (const { start, end, text, isOdd } of reader.read(bytes)) {
       modes.apply(text)
       if (at >= 0) pieces.push(quiet(bytes.subarray(at, Math.max(at, start))))
-      if (start >= 0 && !asksTerminal(text)) pieces.push(bytes.subarray(start, end))
+      if (start >= 0 && !isOdd && !asksTerminal(text)) pieces.push(bytes.subarray(start, end))
       at = end
     }
     if (at >= 0) pieces.push(quiet(bytes.subarray(at)))
-    return { bytes: Buffer.concat(pieces), isAlternate: modes.isAlternate }
+    // Only now: what is left out may have stood between the two bytes of one.
+    return { bytes: withoutWideControls(Buffer.concat(pieces)), isAlternate: modes.isAlternate }
   }
 
   /** No more than the capacity. */
@@ -123,6 +124,18 @@ function quiet(text: Buffer): Buffer {
   return silenced.some(byte => text.includes(byte))
     ? (text.filter(byte => !silenced.includes(byte)) as Buffer)
     : text
+}
+
+/**
+ * With NUL, which does nothing, in the place of U+0080 to U+009F: to terminals they are escape sequences of one character (U+009B
+ * is `ESC [`), with which nobody draws. Changes the bytes.
+ */
+function withoutWideControls(bytes: Buffer): Buffer {
+  for (let at = bytes.indexOf(0xc2); at >= 0; at = bytes.indexOf(0xc2, at + 1)) {
+    const next = bytes[at + 1] ?? 0
+    if (next >= 0x80 && next <= 0x9f) bytes.fill(0, at, at + 2)
+  }
+  return bytes
 }
 
 /** How many bytes at the beginning belong to a character of UTF-8 whose first byte is gone. */
