@@ -6,8 +6,8 @@ import type { NotificationRecord } from '../declarations/records.js'
 const most = { title: 200, body: 2_000, link: 1_000 }
 
 const field = /\{(\w+)\}/g
-/** All but tabs and ends of lines; with those that change the direction of what is read. */
-const controls = /[\0-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]/g
+/** All but tabs and ends of lines, those of one byte too; with those that change the direction of what is read. */
+const controls = /[\0-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 const breaks = /[\t\n\u0085\u2028\u2029]/g
 
 interface Emitted {

@@ -93,6 +93,8 @@ test('foreign text is bounded, on one line where it has one, and what cannot be 
   const { first } = raise([record], { projectId, item: `a\nb\r\0c\u202ed\u2028e\ud800` })
   t.equal(first?.title, 'Of a b  c d e\ufffd!')
   t.equal(first?.body, 'a\nb  c d\u2028e\ufffd')
+  const sly = raise([record], { projectId, item: 'a\u009b31mb\u0085c\u200fd\u061ce\u0090f' }).first
+  t.match(sly, { title: 'Of a 31mb c d e f!', body: 'a 31mb\u0085c d e f' })
   const long = raise([record], { projectId, item: 'x'.repeat(1_000_000) }).first
   t.equal(long?.title, `${`Of ${'x'.repeat(200)}`.slice(0, 200)}${cutMark}`)
   t.equal(long?.body, `${'x'.repeat(2_000)}${cutMark}`)
