@@ -33,6 +33,7 @@ export interface Figure {
   readonly name: string
   readonly help: string
   readonly type: FigureType
+  /** Each with other labels than the others. */
   readonly values: readonly FigureValue[]
 }
 

@@ -60,8 +60,14 @@ function takeFigure(given: unknown): Figure | undefined {
   if ((type !== 'counter' && type !== 'gauge') || !Array.isArray(values) || values.length > mostValues)
     return undefined
   const taken = (values as unknown[]).map(takeValue).filter(value => value !== undefined)
-  return taken.length === values.length ? { name, help, type, values: taken } : undefined
+  // With two of the same labels Prometheus takes neither, and stricter readers nothing of the whole text.
+  const isGood = taken.length === values.length && new Set(taken.map(seriesOf)).size === taken.length
+  return isGood ? { name, help: withoutControls(help), type, values: taken } : undefined
 }
+
+/** What tells a value of a figure from its others. */
+const seriesOf = ({ labels = {} }: FigureValue): string =>
+  JSON.stringify(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)))
 
 function takeValue(given: unknown): FigureValue | undefined {
   if (!isObject(given)) return undefined
@@ -70,9 +76,17 @@ function takeValue(given: unknown): FigureValue | undefined {
   const entries = Object.entries(labels)
   const isGood =
     entries.length <= 10 && entries.every(([name, text]) => labelPattern.test(name) && isText(text))
-  return isGood ? { value, labels: Object.fromEntries(entries) as Record<string, string> } : undefined
+  if (!isGood) return undefined
+  const shown = (entries as Array<[string, string]>).map(
+    ([name, text]) => [name, withoutControls(text)] as const
+  )
+  return { value, labels: Object.fromEntries(shown) }
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 const isText = (value: unknown): value is string => typeof value === 'string' && value.length <= longestText
+
+/** Ends of lines are escaped; other control characters are no good to whom the text is shown. */
+const withoutControls = (text: string): string =>
+  text.toWellFormed().replace(/[\0-\x09\x0b-\x1f\x7f-\x9f]/g, '\ufffd')

@@ -76,6 +76,14 @@ test('of an answer of other plugins only what fits is taken', t => {
   t.same(takeFigures([]), [])
   const own = { ...figure, values: [{ value: 1, labels: { kind: 'a' } }] }
   t.same(takeFigures([own]), [own])
+  const hostile = {
+    ...figure,
+    help: 'a\u001b[31m\nb',
+    values: [{ value: 1, labels: { kind: '\0"\n\u009b\ud800' } }]
+  }
+  t.match(takeFigures([hostile]), [
+    { help: 'a\ufffd[31m\nb', values: [{ labels: { kind: '\ufffd"\n\ufffd\ufffd' } }] }
+  ])
   for (const bad of [
     undefined,
     figure,
@@ -89,6 +97,16 @@ test('of an answer of other plugins only what fits is taken', t => {
     [{ ...figure, values: [{ value: '1' }] }],
     [{ ...figure, values: [{ value: 1, labels: { 'a"b': 'c' } }] }],
     [{ ...figure, values: [{ value: 1, labels: { a: 1 } }] }],
+    [{ ...figure, values: [{ value: 1 }, { value: 2, labels: {} }] }],
+    [
+      {
+        ...figure,
+        values: [
+          { value: 1, labels: { a: '1', b: '\0' } },
+          { value: 1, labels: { b: '\u0001', a: '1' } }
+        ]
+      }
+    ],
     [{ ...figure, values: Array.from({ length: 1001 }, () => ({ value: 1 })) }],
     Array.from({ length: 201 }, () => figure)
   ])
