@@ -8,4 +8,10 @@ export function singletons(singleton: SingletonDeclarer<Notifications>): void {
       await retain(signal)
     }
   })
+  singleton({
+    name: 'unheld',
+    run: async ({ signal }, { forgetUnheld }) => {
+      await forgetUnheld(signal)
+    }
+  })
 }

@@ -76,6 +76,19 @@ export class NoticeStore {
     return rows.length
   }
 
+  /** Deletes those of before that time that are in no inbox any more, `atMost` so many; how many they were. */
+  async forgetUnheld(before: Date, atMost: number): Promise<number> {
+    const rows = await this.db.sql(
+      `
+      delete from $schema.notice where id in (
+        select n.id from $schema.notice n where n.created_at < :before
+          and not exists (select 1 from $schema.entry e where e.notice_id = n.id)
+        order by n.created_at limit :atMost) returning 1 as one`,
+      { before, atMost }
+    )
+    return rows.length
+  }
+
   async removeOfProject(projectId: string): Promise<void> {
     await this.db.sql('delete from $schema.notice where project_id = ?', [projectId])
   }

@@ -21,6 +21,8 @@ export const needs = {
 
 /** Each from as many inboxes as it was told to. */
 const deletedAtOnce = 1_000
+/** A younger one may be delivered a second time, which is known by its being there. */
+const unheldDays = 1
 
 /** The running plugin. */
 export interface Notifications {
@@ -30,6 +32,8 @@ export interface Notifications {
   readonly kinds: NotificationKinds
   /** Deletes what is too old, until its signal aborts. */
   readonly retain: (signal: AbortSignal) => Promise<void>
+  /** Deletes what is in no inbox any more, until its signal aborts. */
+  readonly forgetUnheld: (signal: AbortSignal) => Promise<void>
 }
 
 export function startNotifications({
@@ -60,6 +64,17 @@ export function startNotifications({
         forget: async (before, atMost) => await notices.forget(before, atMost),
         batch: deletedAtOnce,
         what: 'old notifications',
+        clock,
+        log,
+        signal
+      })
+    },
+    forgetUnheld: async signal => {
+      await keepForDays({
+        days: unheldDays,
+        forget: async (before, atMost) => await notices.forgetUnheld(before, atMost),
+        batch: deletedAtOnce,
+        what: 'notifications that are in no inbox any more',
         clock,
         log,
         signal
