@@ -43,9 +43,8 @@ export class OpenListener {
         this.#reason = undefined
         log.info({ host, port }, 'figures for Prometheus are served without a credential')
       } catch (error) {
-        this.#reason = `METRICS_BIND: cannot listen on ${host} port ${port}: ${error instanceof Error ? error.message : String(error)}`
-        if (backoff.isFresh)
-          log.warn({ reason: this.#reason }, 'figures for Prometheus are not served; tried again')
+        // In a reload the run of before has it for another moment: that is no news.
+        if (!backoff.isFresh) this.#noteFailure(error)
         await backoff.pause(signal)
       }
     }
@@ -56,6 +55,14 @@ export class OpenListener {
     this.#server?.close()
     this.#server?.closeAllConnections()
     this.#server = undefined
+  }
+
+  #noteFailure(error: unknown): void {
+    const { host, port } = this.parts.bind
+    const isNews = this.#reason === undefined
+    this.#reason = `METRICS_BIND: cannot listen on ${host} port ${port}: ${error instanceof Error ? error.message : String(error)}`
+    if (isNews)
+      this.parts.log.warn({ reason: this.#reason }, 'figures for Prometheus are not served; tried again')
   }
 
   async #listen(): Promise<Server> {

@@ -312,6 +312,17 @@ test('METRICS_BIND serves them without a credential, and nothing else', async t 
   const ahead = await exchange(port, 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(50))
   t.equal(ahead.match(/HTTP\/1\.1 200/g)?.length, 1, 'a connection has one answer')
   t.match(await exchange(port, 'nonsense\r\n\r\n'), /^HTTP\/1\.1 400/)
+  const admin = await k.as.session()
+  const states = new Set<unknown>()
+  await k.reload('metrics')
+  await until(async () => {
+    states.add((await admin.get('/api/plugins/metrics')).body.state)
+    return await fetch(`${url}/metrics`).then(
+      ({ ok }) => ok,
+      () => false
+    )
+  }, 'the listener of the version that was reloaded')
+  t.same([...states], ['running'], 'that it waits for the address of the version before is no fault')
   await k.disable('metrics')
   await t.rejects(fetch(`${url}/metrics`), 'it is off with its plugin')
 })
