@@ -25,8 +25,8 @@ export type ProjectRole = (typeof projectRoles)[number]
  *
  * - `{ param }`: a path parameter holds the project id. `chain` names the kind of every further id in
  *   the path; the kernel refuses (404) an id that does not belong to the ids before it.
- * - `{ of, param }`: a path parameter holds the id of a resource of kind `of`; its project is looked up
- *   by what its plugin declares in `resources`.
+ * - `{ of, param }`: a path parameter holds the id of a resource of kind `of`, or of one of several kinds; its project is
+ *   looked up by what its plugin declares in `resources`. Of a kind that no plugin declares there is none.
  * - `'filtered'`: a list; the handler narrows its rows by `request.reach`.
  * - `'never-pinned'`: no project, and a pinned token is refused (403) whatever its pins are.
  * - `'none'`: no project is concerned and pins play no part.
@@ -42,7 +42,7 @@ export type ProjectRule<P extends string = string> =
       readonly owner?: true
       readonly self?: P
     }
-  | { readonly of: string; readonly param: P; readonly owner?: true }
+  | { readonly of: string | readonly string[]; readonly param: P; readonly owner?: true }
   | 'filtered'
   | 'never-pinned'
   | 'none'

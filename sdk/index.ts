@@ -24,6 +24,7 @@ export { instantIn } from './instant.js'
 export * from './job.js'
 export * from './kernel.js'
 export {
+  type CursorRows,
   countedRows,
   type ListDeclarer,
   type ListRequest,

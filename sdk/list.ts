@@ -11,6 +11,18 @@ export interface Rows<T> {
   readonly total: number
 }
 
+/**
+ * One page of a list that goes on behind a row instead of behind a number of rows, so that rows that come and go meanwhile neither
+ * repeat nor leave out any: one that grows without bound.
+ */
+export interface CursorRows<T> {
+  readonly rows: readonly T[]
+  /** Left out where to count them is to read them all. */
+  readonly total?: number | undefined
+  /** What the client gives as `cursor` to get the next page; left out where there is none. */
+  readonly next?: string | undefined
+}
+
 /** The limits of a page; `fallback` counts where the client names none, or one above `max`. */
 export interface PageLimits {
   readonly fallback: number
@@ -43,19 +55,29 @@ export interface ListSpec<U extends string, A extends Access, Q extends TPropert
   readonly query?: Q
   /** Everything at once unless given. */
   readonly page?: PageLimits
+  /** It takes `cursor`, and the answer says the next one in `X-Next-Cursor`; see `CursorRows`. */
+  readonly cursor?: true
   /** As that of `RouteSpec`; of all rows, as the total changes with them too. */
   readonly version?: (
     request: ListRequest<U, A, Q>,
     self: Self
   ) => string | undefined | Promise<string | undefined>
-  readonly handler: (request: ListRequest<U, A, Q>, self: Self) => Rows<Static<I>> | Promise<Rows<Static<I>>>
+  readonly handler: (
+    request: ListRequest<U, A, Q>,
+    self: Self
+  ) => CursorRows<Static<I>> | Promise<CursorRows<Static<I>>>
 }
 
 export type ListRequest<
   U extends string = string,
   A extends Access = Access,
   Q extends TProperties = {}
-> = RouteRequest<U, A, { query: TObject<Q> }> & { readonly page: Page }
+> = RouteRequest<U, A, { query: TObject<Q> }> & {
+  readonly page: Page & {
+    /** As the client gave it; undefined for the first page. */
+    readonly cursor?: string | undefined
+  }
+}
 
 export type ListDeclarer<Self> = <
   const U extends string,
@@ -95,25 +117,52 @@ function checkPage(url: string, query: TProperties, { fallback, max }: PageLimit
     if (Object.hasOwn(query, name)) throw new RangeError(`${url}: a list has its own ${name} in the query`)
 }
 
+const cursorQuery = {
+  cursor: described(
+    Type.Optional(Type.String({ maxLength: 200, examples: ['0199c0ff-ee00-8123-8456-000000000001'] })),
+    'The `X-Next-Cursor` of the page before; the first page unless given. `offset` counts from there.'
+  )
+}
+
+const cursorHeaders = {
+  'X-Total-Count': described(
+    Type.Integer(),
+    'How many rows there are on all pages, with the filters of this request; left out where to count them is to read them all.'
+  ),
+  'X-Next-Cursor': described(
+    Type.String(),
+    'What to give as `cursor` to get the next page; left out on the last one.'
+  )
+}
+
 /** The route that a list is. Throws for what no page can be. */
 export function listRoute<Self>(
   spec: ListSpec<string, Access, TProperties, TSchema, Self>
 ): RouteSpec<string, Access, RouteSchema, Self> {
-  const { items, query = {}, page: limits = wholeList, version, handler, ...rest } = spec
+  const { items, query = {}, page: limits = wholeList, cursor = false, version, handler, ...rest } = spec
   checkPage(spec.url, query, limits)
-  const withPage = (request: RouteRequest): never =>
-    Object.assign(request, {
-      page: readPage(request.query as { limit?: string; offset?: string }, limits)
-    }) as never
+  const withPage = (request: RouteRequest): never => {
+    const given = request.query as { limit?: string; offset?: string; cursor?: string }
+    const page = readPage(given, limits)
+    return Object.assign(request, { page: cursor ? { ...page, cursor: given.cursor } : page }) as never
+  }
   return {
     ...rest,
     method: 'GET',
-    schema: { query: object({ ...query, ...queryOf(limits) }), response: { 200: listOf(items) } },
-    responseHeaders: totalHeader,
+    schema: {
+      query: object({ ...query, ...queryOf(limits), ...(cursor ? cursorQuery : {}) }),
+      response: { 200: listOf(items) }
+    },
+    responseHeaders: cursor ? cursorHeaders : totalHeader,
     ...(version === undefined ? {} : { version: (request, self) => version(withPage(request), self) }),
     handler: async (request, self) => {
-      const { rows, total } = await handler(withPage(request), self)
-      return reply(200, rows, { headers: { 'X-Total-Count': String(total) } })
+      const { rows, total, next } = await handler(withPage(request), self)
+      return reply(200, rows, {
+        headers: {
+          ...(total === undefined ? {} : { 'X-Total-Count': String(total) }),
+          ...(next === undefined ? {} : { 'X-Next-Cursor': next })
+        }
+      })
     }
   }
 }

@@ -96,6 +96,12 @@ const commands = {
     for (let n = 0; n < 3; n++) globalThis.gc?.()
     return process.memoryUsage().heapUsed
   },
+  /** The same with what lies beside the heap. */
+  memory() {
+    for (let n = 0; n < 3; n++) globalThis.gc?.()
+    const { heapUsed, external } = process.memoryUsage()
+    return heapUsed + external
+  },
   /** Instances of plugins that are still in memory, and plugins that run. */
   instances: () => ({
     live: v8.queryObjects(PluginInstance, { format: 'count' }),

@@ -109,7 +109,7 @@ export class ProjectAccess implements ProjectFactsCache {
     const isSelf = 'self' in rule && params[rule.self ?? ''] === caller.user.id
     const needed = isSelf ? 'viewer' : projectRoleFor(rules)
     if ('of' in rule) {
-      return mapAwaitable(this.#ownerOf(rule.of, id), found =>
+      return mapAwaitable(this.#ownerOfAny(rule.of, id), found =>
         // An unknown id is outside every pin set; 404 says as much.
         found === undefined ? { refused: notFound } : this.decideProject(caller, found.projectId, needed)
       )
@@ -164,6 +164,16 @@ export class ProjectAccess implements ProjectFactsCache {
       }
     }
     return true
+  }
+
+  #ownerOfAny(
+    kinds: string | readonly string[],
+    id: string
+  ): Ownership | undefined | Promise<Ownership | undefined> {
+    if (typeof kinds === 'string') return this.#ownerOf(kinds, id)
+    const [kind, ...others] = kinds
+    if (kind === undefined) return undefined
+    return mapAwaitable(this.#ownerOf(kind, id), found => found ?? this.#ownerOfAny(others, id))
   }
 
   #ownerOf(kind: string, id: string): Ownership | undefined | Promise<Ownership | undefined> {

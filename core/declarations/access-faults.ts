@@ -37,7 +37,12 @@ export function accessFaults(
     ]
     for (const param of used)
       if (!params.includes(param)) faults.push(`the project rule names "${param}", which is not in the path`)
-    if ('of' in project) return faults
+    if ('of' in project) {
+      const of: readonly unknown[] = [project.of].flat()
+      if (of.length === 0 || of.some(kind => typeof kind !== 'string'))
+        faults.push('the project rule names no kind of resource in "of"')
+      return faults
+    }
     for (const param of params) {
       const kind = used.includes(param) ? undefined : kinds.find(one => isParamOf(one, param))
       if (kind !== undefined)

@@ -55,7 +55,8 @@ export function idText(param: string, access: Access, isInPath = true): string |
   const kind = 'of' in rule ? (rule.param === param ? rule.of : undefined) : rule.chain?.[param]
   if (kind !== undefined) {
     const elsewhere = ' One that is not in what stands before it in the path is not found (404).'
-    return `The \`id\` of the ${wordsOf(kind)}.${isInPath ? elsewhere : ''}`
+    const words = typeof kind === 'string' ? wordsOf(kind) : kind.map(wordsOf).join(' or ')
+    return `The \`id\` of the ${words}.${isInPath ? elsewhere : ''}`
   }
   return 'of' in rule || rule.param !== param ? undefined : 'The `id` of the project.'
 }

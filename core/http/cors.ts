@@ -5,7 +5,7 @@ import { leaveUnread } from './unread-body.js'
 const allowedHeaders =
   'authorization, content-type, idempotency-key, if-none-match, last-event-id, x-csrf-token'
 const exposedHeaders =
-  'allow, content-disposition, etag, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, retry-after, x-total-count, x-truncated, x-request-id, idempotent-replayed'
+  'allow, content-disposition, etag, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, retry-after, x-total-count, x-next-cursor, x-truncated, x-request-id, idempotent-replayed'
 
 /** Sets the CORS headers for an origin of CORS_ORIGINS; true when the request was a preflight and is answered. */
 export function applyCors(

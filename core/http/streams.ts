@@ -13,7 +13,7 @@ const accessLost = new Problem(404, 'E_NOT_FOUND', 'not found')
  * or with the request: whichever is first, and however fast the source is.
  */
 export async function sendEvents(
-  iterator: AsyncIterator<SseFrame>,
+  iterator: AsyncIterator<SseFrame | readonly SseFrame[]>,
   { heartbeatMs }: StreamReply,
   context: RequestContext,
   log: Log
@@ -52,15 +52,26 @@ export async function sendEvents(
 }
 
 /** Whether the request has ended is asked before every step: a promise that lost a race is never looked at again. */
-async function writeFrames(iterator: AsyncIterator<SseFrame>, context: RequestContext): Promise<void> {
+async function writeFrames(
+  iterator: AsyncIterator<SseFrame | readonly SseFrame[]>,
+  context: RequestContext
+): Promise<void> {
   const { response, signal } = context
   const turns = new Turns(ownerOf(context))
   while (!signal.aborted) {
-    const next = await iterator.next()
-    if (next.done === true || signal.aborted) return
-    if (!response.write(frameText(next.value))) await once(response, 'drain', { signal })
+    const text = await nextText(iterator)
+    if (text === undefined || signal.aborted) return
+    if (!response.write(text)) await once(response, 'drain', { signal })
     if (turns.isOver) await turns.pass()
   }
+}
+
+/** Undefined at the end. The text alone is held while a client takes its time. */
+async function nextText(
+  iterator: AsyncIterator<SseFrame | readonly SseFrame[]>
+): Promise<string | undefined> {
+  const next = await iterator.next()
+  return next.done === true ? undefined : framesText(next.value)
 }
 
 /**
@@ -91,12 +102,18 @@ export function checkHeartbeat({ heartbeatMs }: StreamReply): void {
   throw new RangeError(`heartbeatMs is ${String(heartbeatMs)}: it takes 1 to ${longestTimerMs}, or null`)
 }
 
+const framesText = (frames: SseFrame | readonly SseFrame[]): string =>
+  'data' in frames ? frameText(frames) : frames.map(frameText).join('')
+
 export function frameText({ id, event, data }: SseFrame): string {
   const text = typeof data === 'string' ? data : JSON.stringify(data)
-  const lines = text
-    .split(/\r\n|\r|\n/)
-    .map(line => `data: ${line}\n`)
-    .join('')
+  const lines =
+    text.includes('\n') || text.includes('\r')
+      ? text
+          .split(/\r\n|\r|\n/)
+          .map(line => `data: ${line}\n`)
+          .join('')
+      : `data: ${text}\n`
   const head = `${id === undefined ? '' : `id: ${id}\n`}${event === undefined ? '' : `event: ${event}\n`}`
   return `${head}${lines}\n`
 }

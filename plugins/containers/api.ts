@@ -9,7 +9,7 @@ import type {
   ContainerStats,
   ContainerTerminal,
   ExecOptions,
-  LogLine,
+  LogBatch,
   LogOptions,
   MeasuringLimits,
   TerminalOptions
@@ -96,8 +96,11 @@ export interface ContainerRuntime {
 
   /** The last lines of output, oldest first: evidence for a failed deploy. At most 2 000; fewer when fewer are there. */
   tail(containerId: string, lines: number): Promise<readonly string[]>
-  /** Its output, oldest first; ends when there is no more, see `LogOptions`. Aborting ends it without an error. */
-  logs(containerId: string, options: LogOptions): AsyncIterable<LogLine>
+  /**
+   * Its output, oldest first, as it comes; ends when there is no more, see `LogOptions`. Aborting ends it without an error. It waits for
+   * who reads it, and holds a few hundred KiB at most meanwhile; what the container writes then waits in the log that the engine keeps.
+   */
+  logs(containerId: string, options: LogOptions): AsyncIterable<LogBatch>
   /**
    * Runs a program beside the container's own; its exit code, 126 or 127 where it could not be started, with the reason as
    * output. `command`: as an argument list, which no shell reads. Rejects with the signal's reason when that aborts:

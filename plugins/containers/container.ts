@@ -72,9 +72,24 @@ export interface OutputLine {
   readonly text: string
 }
 
-/** `at`: when the engine took it in. */
+/**
+ * A line of a container's output as the engine keeps it. One that is longer than the engine keeps in one piece (16 KiB) comes in several
+ * of the same time.
+ */
 export interface LogLine extends OutputLine {
-  readonly at: Date
+  /** When the engine took it in: RFC 3339 in UTC, always with nine digits behind the point, so that texts compare as times do. */
+  readonly time: string
+  /** The next line of the stream goes on with it, or the container has ended within it. */
+  readonly continues?: true
+}
+
+/** Output that has come at once, in the order in which the engine keeps it; one line at least. */
+export interface LogBatch {
+  readonly lines: readonly LogLine[]
+  /** Behind the last of them: what `after` takes. One line of text, of 200 characters at most. */
+  readonly place: string
+  /** Output is missing before the first of them: the engine had thrown it away before it was read. */
+  readonly isGap?: true
 }
 
 export interface LogOptions {
@@ -82,6 +97,11 @@ export interface LogOptions {
   readonly tail?: number
   /** Only what was written from then on. */
   readonly since?: Date
+  /**
+   * Only what stands behind this place in the output of the same container, whoever has read up to it and when: nothing of it is left
+   * out, nothing comes a second time. `tail` does not count then.
+   */
+  readonly after?: string
   /** Goes on with what is written from now on, until the container ends or the signal aborts. */
   readonly follow?: boolean
   readonly signal: AbortSignal

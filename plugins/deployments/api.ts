@@ -17,6 +17,21 @@ export const deploymentQueue = service<DeploymentQueue>('deployments.queue')
 /** What a deployment does. */
 export type DeploymentKind = 'deploy' | 'build' | 'reload' | 'rebuild' | 'rollback'
 
+/** What other plugins show of a deployment. */
+export interface DeploymentSummary {
+  readonly id: string
+  readonly status: DeploymentStatus
+  readonly triggeredBy: string
+  /** Null where nothing was built from a commit. */
+  readonly commitSha: string | null
+  readonly startedAt: Date
+}
+export interface DeploymentDirectory {
+  /** Those of the ids that are known still, in no order. */
+  describe(ids: readonly string[]): Promise<readonly DeploymentSummary[]>
+}
+export const deploymentDirectory = service<DeploymentDirectory>('deployments.directory')
+
 /** A deployment has reached `success` or `failed`. */
 export const deploymentFinished = event<{
   readonly deploymentId: string

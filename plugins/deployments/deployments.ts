@@ -18,7 +18,15 @@ import { imageService } from 'busbar/api/images'
 import { figureSources } from 'busbar/api/metrics'
 import { deploymentCounters } from 'busbar/api/platform'
 import { type Contributor, kernel, type ServiceBinder, type SseFrame, type StartContext } from 'busbar/sdk'
-import { containerParts, deployGates, deploymentQueue, rolloutHooks, trafficRouters } from './api.js'
+import {
+  containerParts,
+  type DeploymentDirectory,
+  deployGates,
+  deploymentDirectory,
+  deploymentQueue,
+  rolloutHooks,
+  trafficRouters
+} from './api.js'
 import { DeploymentTeardown } from './application-teardown.js'
 import { Cleanup } from './cleanup.js'
 import { DeploymentService } from './deployment-service.js'
@@ -42,6 +50,7 @@ import { DeploymentLogStore } from './records/deployment-log-store.js'
 import { DeploymentRecords } from './records/deployment-records.js'
 import { DeploymentStore } from './records/deployment-store.js'
 import { DeploymentTallyStore } from './records/deployment-tally-store.js'
+import { DeploymentSummaryStore } from './records/deployment-summary-store.js'
 import { Recovery } from './rollout/recovery.js'
 import { RolloutEngine } from './rollout/rollout-engine.js'
 import { ServingReconciler } from './rollout/serving-reconciler.js'
@@ -73,6 +82,7 @@ export const needs = {
 /** The running plugin. */
 export interface Deployments {
   readonly service: DeploymentService
+  readonly directory: DeploymentDirectory
   readonly hooks: DeployHookService
   readonly store: DeploymentStore
   readonly steps: BuildStepStore
@@ -134,6 +144,7 @@ export function startDeployments({
     steps,
     counts,
     service,
+    directory: new DeploymentSummaryStore(use.db),
     hooks: new DeployHookService({ ...use, hooks: new DeployHookStore(use.db), service }),
     cleanup,
     servingReconciler: new ServingReconciler(shared),
@@ -154,8 +165,9 @@ export function startDeployments({
   }
 }
 
-export function deploymentServices(provide: ServiceBinder, { service }: Deployments): void {
+export function deploymentServices(provide: ServiceBinder, { service, directory }: Deployments): void {
   provide(deploymentQueue, service.queue)
+  provide(deploymentDirectory, directory)
 }
 
 export function deploymentContributions(

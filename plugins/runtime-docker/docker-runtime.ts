@@ -1,20 +1,21 @@
 import type { Readable } from 'node:stream'
-import type {
-  ContainerCaps,
-  ContainerDiskUse,
-  ContainerEvent,
-  ContainerFileUse,
-  ContainerRuntime,
-  ContainerSpec,
-  ContainerState,
-  ContainerStats,
-  EngineInfo,
-  EngineOutage,
-  ExecOptions,
-  LogLine,
-  LogOptions,
-  Owner,
-  VolumeUsage
+import {
+  type ContainerCaps,
+  type ContainerDiskUse,
+  type ContainerEvent,
+  type ContainerFileUse,
+  type ContainerRuntime,
+  type ContainerSpec,
+  type ContainerState,
+  type ContainerStats,
+  type EngineInfo,
+  type EngineOutage,
+  type ExecOptions,
+  type LogBatch,
+  type LogOptions,
+  machineFactsMs,
+  type Owner,
+  type VolumeUsage
 } from 'busbar/api/containers'
 import type {
   BuildFileUse,
@@ -35,7 +36,6 @@ import { type ContainerAccess, short } from './container-access.js'
 import { runInContainer } from './container-exec.js'
 import { getFiles, putFiles } from './container-files.js'
 import { ContainerLives } from './container-lives.js'
-import { containerLogs } from './container-logs.js'
 import { ContainerOwners } from './container-owners.js'
 import { containerState } from './container-state.js'
 import { containerStats } from './container-stats.js'
@@ -61,6 +61,8 @@ import { DiskMeasure } from './inventory/disk-measure.js'
 import { Inventory } from './inventory/inventory.js'
 import { capOptions, guardLabelled } from './label-guard.js'
 import { instanceLabel, isAmong, ownerFilter } from './labels.js'
+import { containerLogs } from './logs/container-logs.js'
+import { FollowRenewal, losesFiles } from './logs/follow-renewal.js'
 import { containerLines } from './output-lines.js'
 import { ownContainerNames, PlatformContainer } from './platform-container.js'
 import { problems } from './problems.js'
@@ -111,6 +113,8 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   /** Everything on the engine. */
   readonly inventory: Inventory
   readonly #description: EngineDescription
+  /** Of logs that are followed. */
+  readonly #renewal = new FollowRenewal()
 
   constructor(private readonly dependencies: RuntimeDependencies) {
     const { settings, instanceId, log } = dependencies
@@ -316,9 +320,11 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
       : containerLines(Buffer.from(output), seen.Config.Tty, wanted).slice(-wanted)
   }
 
-  async *logs(containerId: string, options: LogOptions): AsyncGenerator<LogLine> {
+  async *logs(containerId: string, options: LogOptions): AsyncGenerator<LogBatch> {
     const { Config: config } = await this.#access.existing(containerId)
-    yield* containerLogs(this.#engine, { containerId, hasTerminal: config.Tty }, options)
+    const { version } = await this.#description.read({ maxAgeMs: machineFactsMs })
+    const renewal = losesFiles(version) ? this.#renewal : undefined
+    yield* containerLogs(this.#engine, { containerId, hasTerminal: config.Tty }, options, renewal)
   }
 
   async exec(containerId: string, command: readonly string[], options: ExecOptions): Promise<number> {

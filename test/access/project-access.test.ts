@@ -191,6 +191,23 @@ test('one of a kind is let in by its project, and one that does not exist is not
   t.match(await access.decide(session('owner'), rules({ param: 'id', of: 'application' }), {}), notFound)
 })
 
+test('of several kinds the one that there is one of lets in, and a kind that nobody declares none', async t => {
+  const { access, asked } = setUp()
+  const decide = async (of: readonly string[], id: string) =>
+    await access.decide(session('owner'), rules({ param: 'id', of }), { id })
+  t.same(await decide(['application', 'nothing'], 'a'), granted)
+  t.same(await decide(['nothing', 'application'], 'a'), granted)
+  t.match(await decide(['application', 'nothing'], 'none'), notFound)
+  t.match(await decide(['nothing'], 'a'), notFound)
+  t.match(
+    await access.decide(token(['q']), rules({ param: 'id', of: ['nothing', 'application'] }), { id: 'a' }),
+    { refused: { code: 'E_PROJECT_PINNED' } }
+  )
+  asked.splice(0)
+  await decide(['application', 'nothing'], 'a')
+  t.same(asked, [], 'whose it is is remembered')
+})
+
 test('each id in a path must lie in the project and in what is named before it', async t => {
   const { access } = setUp()
   const chain = { applicationId: 'application', deploymentId: 'deployment', note: undefined }

@@ -221,6 +221,13 @@ test('a project rule names parameters of the path, and leaves out none that hold
     "the project rule's chain leaves out \"applicationId\"; add applicationId: 'application' to it"
   ])
   t.same(faultsOf({ param: 'id', of: 'application' }, ['id', 'applicationId']), [], 'it has no chain')
+  t.same(faultsOf({ param: 'id', of: ['application', 'database'] }, ['id']), [])
+  for (const of of [[], [7], 7, null])
+    t.same(
+      faultsOf({ param: 'id', of }, ['id']),
+      ['the project rule names no kind of resource in "of"'],
+      JSON.stringify(of)
+    )
   t.end()
 })
 

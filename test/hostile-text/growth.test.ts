@@ -38,6 +38,9 @@ import { targetOf } from '../../plugins/direct/head.js'
 import { setsPlatformCookie, withoutPlatformCookies } from '../../plugins/direct/platform-cookies.js'
 import { setsCookieOfOthers } from '../../plugins/direct/sibling-cookies.js'
 import { checkedEmail } from '../../plugins/identity/users/email.js'
+import { levelOfLine } from '../../plugins/logs/collect/level.js'
+import { chunksOf, linesOf } from '../../plugins/logs/kept/chunk.js'
+import { isWanted, readFilter } from '../../plugins/logs/kept/history-filter.js'
 import { buildProblem } from '../../plugins/runtime-docker/build-failure.js'
 import { readEngineError } from '../../plugins/runtime-docker/engine-failure.js'
 import { readCounts } from '../../plugins/runtime-docker/files/file-count.js'
@@ -46,6 +49,8 @@ import { checkImage } from '../../plugins/runtime-docker/image-reference.js'
 import { RowScanner } from '../../plugins/runtime-docker/inventory/json-rows.js'
 import { listedText } from '../../plugins/runtime-docker/inventory/listed-text.js'
 import { layerSizes } from '../../plugins/runtime-docker/layer-sizes.js'
+import { logMessages } from '../../plugins/runtime-docker/logs/log-messages.js'
+import { readPlace } from '../../plugins/runtime-docker/logs/log-place.js'
 import { containerLines, jsonLines, OutputLines } from '../../plugins/runtime-docker/output-lines.js'
 import { pullProblem } from '../../plugins/runtime-docker/pull-failure.js'
 import { StageEnds } from '../../plugins/runtime-docker/stage-ends.js'
@@ -162,6 +167,31 @@ function readTar(text: Buffer, pieceLength: number): void {
   for (let at = 0; at < tar.length; at += pieceLength) end.read(tar.subarray(at, at + pieceLength))
 }
 
+/** The log of a container, in pieces: as the engine frames it, or by way of a terminal. */
+async function messagesIn(text: string, pieceLength: number, hasTerminal: boolean): Promise<number> {
+  const body = Buffer.from(`2026-01-02T03:04:05.678901234Z ${text}`)
+  const head = Buffer.alloc(8)
+  head[0] = 1
+  head.writeUInt32BE(body.length, 4)
+  const bytes = hasTerminal ? body : Buffer.concat([head, body])
+  const pieces = Array.from({ length: Math.ceil(bytes.length / pieceLength) }, (_, n) =>
+    bytes.subarray(n * pieceLength, (n + 1) * pieceLength)
+  )
+  let count = 0
+  for await (const messages of logMessages(Readable.from(pieces, { objectMode: false }), hasTerminal))
+    count += messages.length
+  return count
+}
+
+/** A line as it is kept and looked for. */
+function keptLines(text: string): number {
+  const lines = text.split('\n').map(message => ({ ms: 0, nanos: 0, kind: 0, message }))
+  const filter = readFilter({ q: text.slice(0, 500) }, text)
+  return chunksOf(lines, one => one)
+    .flatMap(linesOf)
+    .filter(line => isWanted(filter, line)).length
+}
+
 /** For what costs more per character, or is given no more. */
 const eighth = (text: string): string => text.slice(0, text.length / 8)
 
@@ -249,6 +279,15 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
       1
     ),
   'counts of files': text => readCounts(text),
+  'the log of a container': async text => await messagesIn(text, 64 * 1024, false),
+  'the log of a container in small pieces': async text => await messagesIn(eighth(text), 7, false),
+  'the log of a container with a terminal': async text => await messagesIn(text, 64 * 1024, true),
+  'the log of a container with a terminal in small pieces': async text =>
+    await messagesIn(eighth(text), 7, true),
+  'a place in a log': readPlace,
+  'the level of a line': levelOfLine,
+  'lines that are kept and looked for': text => keptLines(eighth(text)),
+  'filters of a history': text => readFilter({ q: text, level: text, since: text, session: text }, text),
   'output of a container': text => containerLines(Buffer.from(text), true),
   'lines of a program in large pieces': text => split(text, 64 * 1024),
   'lines of a program in small pieces': text => split(eighth(text), 7),

@@ -22,6 +22,22 @@ const plugin = {
       route.list({ ...common, url: '/api/whole', handler: ({ page }) => rowsOf(page) })
       route.list({
         ...common,
+        url: '/api/by-cursor',
+        page: pagedList,
+        cursor: true,
+        handler: ({ page: { limit, offset, cursor } }) => {
+          const from = Number(cursor ?? 0) + offset
+          const rows = numbers.slice(from, from + limit)
+          const isLast = from + limit >= numbers.length
+          return {
+            rows,
+            total: cursor === undefined ? numbers.length : undefined,
+            next: isLast ? undefined : String(from + limit)
+          }
+        }
+      })
+      route.list({
+        ...common,
         url: '/api/paged',
         page: pagedList,
         query: { odd: Type.Optional(Type.Boolean()) },
@@ -91,6 +107,35 @@ test('a list whose pages have no size, or that takes limit or offset for somethi
     t.throws(declare({ query: { [name]: Type.Integer() } }), { message: `has its own ${name}` }, name)
   t.doesNotThrow(declare({ page: { fallback: 1, max: 1 } }))
   t.end()
+})
+
+test('a list with a cursor tells the next one, and leaves out a total that it does not know', async t => {
+  const k = await createTestKernel({ inline: [plugin] })
+  t.teardown(async () => {
+    await k.close()
+  })
+  const client = k.as.anonymous()
+  const found: number[] = []
+  const totals: unknown[] = []
+  let query = '?limit=100'
+  for (let pages = 0; pages < 5; pages++) {
+    const { body, headers } = await client.get(`/api/by-cursor${query}`)
+    found.push(...body.map(({ n }: { n: number }) => n))
+    totals.push(headers['x-total-count'])
+    const next = headers['x-next-cursor']
+    if (next === undefined) break
+    query = `?limit=100&cursor=${String(next)}`
+  }
+  t.same(
+    found,
+    numbers.map(({ n }) => n)
+  )
+  t.same(totals, ['250', undefined, undefined])
+  t.equal((await client.get('/api/by-cursor?cursor=100&offset=5&limit=1')).body[0].n, 105)
+  const { paths } = (await client.get('/api/openapi.json')).body
+  t.match(paths['/api/by-cursor'].get.parameters, [{ name: 'limit' }, { name: 'offset' }, { name: 'cursor' }])
+  t.match(paths['/api/by-cursor'].get.responses[200].headers, { 'X-Next-Cursor': {}, 'X-Total-Count': {} })
+  t.notMatch(paths['/api/paged'].get.responses[200].headers, { 'X-Next-Cursor': {} })
 })
 
 test('the rows of a page are counted only where the page does not show the number', async t => {

@@ -1,4 +1,4 @@
-import type { LogLine, OutputLine } from 'busbar/api/containers'
+import type { LogBatch, LogLine, OutputLine } from 'busbar/api/containers'
 import { until } from 'busbar/sdk/testing'
 import type { ContainerStats } from 'dockerode'
 import { test } from 'tap'
@@ -100,9 +100,9 @@ engineTest('waiting for a program ends with its signal, and with its container',
   await t.rejects(outputOf(lab, id, ['true']), { status: 409, code: 'E_CONTAINER_NOT_RUNNING' })
 })
 
-async function all(lines: AsyncIterable<LogLine>): Promise<LogLine[]> {
+async function all(batches: AsyncIterable<LogBatch>): Promise<LogLine[]> {
   const found: LogLine[] = []
-  for await (const line of lines) found.push(line)
+  for await (const { lines } of batches) found.push(...lines)
   return found
 }
 
@@ -126,8 +126,10 @@ engineTest('the output of a container is read whole, by its end and from a time 
     ['one', 'hé']
   )
   t.ok(lines.some(({ stream, text }) => stream === 'stderr' && text === 'two'))
-  for (const { at } of lines)
-    t.ok(at.getTime() >= begunAt.getTime() - 1000 && at.getTime() <= Date.now() + 1000)
+  for (const { time } of lines) {
+    t.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$/)
+    t.ok(Date.parse(time) >= begunAt.getTime() - 1000 && Date.parse(time) <= Date.now() + 1000)
+  }
   t.equal((await all(lab.runtime.logs(id, { tail: 1, signal }))).length, 1)
   t.same(await all(lab.runtime.logs(id, { since: new Date(Date.now() + 60_000), signal })), [])
   await t.rejects(all(lab.runtime.logs('nothing-like-this', { signal })), { code: 'E_CONTAINER_MISSING' })
@@ -143,7 +145,8 @@ engineTest('output is followed until the container ends, or until its reader sto
   const { signal } = new AbortController()
   const seen: string[] = []
   const following = (async () => {
-    for await (const { text } of lab.runtime.logs(id, { follow: true, signal })) seen.push(text)
+    for await (const { lines } of lab.runtime.logs(id, { follow: true, signal }))
+      seen.push(...lines.map(({ text }) => text))
   })()
   await until(() => seen.includes('3'), 'what is written now')
   const ending = new AbortController()

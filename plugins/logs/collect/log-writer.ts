@@ -1,0 +1,275 @@
+import type { LogBatch, LogLine } from 'busbar/api/containers'
+import { Backoff, type Clock, type Log, Turns } from 'busbar/sdk'
+import { chunksOf, type KeptLine, kindOf } from '../kept/chunk.js'
+import { LineTimes } from '../kept/line-time.js'
+import type { CollectStore, KnownContainer, Turn } from './collect-store.js'
+import { levelOfLine } from './level.js'
+
+/** Lines of one container that were kept, for those who listen. */
+export interface KeptLines {
+  readonly container: KnownContainer
+  /** Of the first of them; the others follow. */
+  readonly ordinal: number
+  readonly lines: readonly KeptLine[]
+}
+
+interface WriterParts {
+  readonly store: CollectStore
+  readonly clock: Pick<Clock, 'sleep'>
+  readonly log: Log
+  readonly clean: (text: string) => string
+  /** Told of what has been kept, in its order; nothing more is kept until it has settled. */
+  readonly onKept: (kept: KeptLines) => Promise<void>
+  /** Told how much is kept of a source now. */
+  readonly onGrown: (sourceId: string, bytes: number) => Promise<void>
+}
+
+/** A line that comes alone waits for others for so long; further ones wait longer. */
+const firstWaitMs = 50
+const usualWaitMs = 500
+/** When so much has come, nothing waits. */
+const enoughBytes = 256 * 1024
+/** By one statement. */
+const mostBytes = 2 * 1024 * 1024
+/** Of one container, so that others have room as well. */
+const mostBytesOfOne = 1024 * 1024
+/** So much of one container waits before it has to, and so much of all. */
+const roomOfOne = 2 * 1024 * 1024
+const roomOfAll = 16 * 1024 * 1024
+/** What a line takes in memory besides its text. */
+const bytesOfLine = 150
+
+interface WaitingLine extends KeptLine {
+  readonly bytes: number
+}
+
+/** What is to be kept of one container. */
+class Waiting {
+  lines: WaitingLine[] = []
+  /** Behind so many of the lines, counted from the first that has ever come. */
+  places: Array<{ readonly behind: number; readonly place: string }> = []
+  come = 0
+  bytes = 0
+  /** Of each stream, the level of a line that the next one goes on with. */
+  readonly begun = new Map<
+    string,
+    { readonly time: string; readonly level: ReturnType<typeof levelOfLine> }
+  >()
+
+  constructor(readonly container: KnownContainer) {}
+}
+
+/** Keeps lines in batches, a few times a second at most unless there are many, and no more in memory than it has room for. */
+export class LogWriter {
+  readonly #known = new WeakMap<KnownContainer, Waiting>()
+  /** Those of which something is to be kept, in their turn. */
+  readonly #waiting = new Set<Waiting>()
+  readonly #times = new LineTimes()
+  readonly #turns = new Turns()
+  #bytes = 0
+  #room: Array<() => void> = []
+  #wake = (): void => {}
+  #writtenAt = Number.NEGATIVE_INFINITY
+  #isClosed = false
+
+  constructor(
+    private readonly parts: WriterParts,
+    private turn: Turn
+  ) {}
+
+  /** Takes lines; resolves when there is room for more of this container, or nothing is kept any more. */
+  async add(container: KnownContainer, { lines, place, isGap }: LogBatch): Promise<void> {
+    const waiting = this.#known.get(container) ?? new Waiting(container)
+    this.#known.set(container, waiting)
+    if (isGap === true && lines[0] !== undefined) this.#take(waiting, missingBefore(lines[0]))
+    for (const line of lines) this.#take(waiting, line)
+    waiting.places.push({ behind: waiting.come, place })
+    this.#waiting.add(waiting)
+    this.#wake()
+    await this.#until(() => waiting.bytes <= roomOfOne && this.#bytes <= roomOfAll)
+  }
+
+  /** Resolves when all that has come of this container is kept, or nothing is kept any more. */
+  async kept(container: KnownContainer): Promise<void> {
+    const waiting = this.#known.get(container)
+    await this.#until(() => waiting === undefined || waiting.lines.length === 0)
+  }
+
+  /** Keeps what comes until `signal` aborts. Rejects when another collector has begun. */
+  async run(signal: AbortSignal): Promise<void> {
+    const backoff = new Backoff(this.parts.clock, { firstMs: 500, longestMs: 5000 })
+    while (!signal.aborted) {
+      await this.#untilDue(signal)
+      if (signal.aborted) return
+      this.#writtenAt = performance.now()
+      const taken = this.#takeTurns()
+      while (!(await this.#write(taken, backoff))) {
+        await backoff.pause(signal)
+        if (signal.aborted) return
+      }
+    }
+  }
+
+  /** Nothing is kept from now on. Who waits for room goes on; what has not been kept is read again by who follows next. */
+  close(): void {
+    this.#isClosed = true
+    this.#tellWaiting()
+  }
+
+  #take(waiting: Waiting, line: LogLine): void {
+    const { stream, time, text, continues } = line
+    const begun = waiting.begun.get(stream)
+    const level = begun?.time === time ? begun.level : levelOfLine(text)
+    if (continues === true) waiting.begun.set(stream, { time, level })
+    else if (begun !== undefined) waiting.begun.delete(stream)
+    const bytes = Buffer.byteLength(text) + bytesOfLine
+    const { ms, nanos } = this.#times.read(time)
+    waiting.lines.push({ ms, nanos, kind: kindOf(level, stream), message: text, bytes })
+    waiting.come++
+    waiting.bytes += bytes
+    this.#bytes += bytes
+  }
+
+  /** Waits until something is to be kept, and then for what may still come. */
+  async #untilDue(signal: AbortSignal): Promise<void> {
+    while (this.#waiting.size === 0 && !signal.aborted) await this.#change(signal)
+    const dueAt = Math.max(performance.now() + firstWaitMs, this.#writtenAt + usualWaitMs)
+    while (!signal.aborted && this.#bytes < enoughBytes) {
+      const left = dueAt - performance.now()
+      if (left <= 0) return
+      await this.#change(signal, left)
+    }
+  }
+
+  async #change(signal: AbortSignal, ms?: number): Promise<void> {
+    await new Promise<void>(resolve => {
+      const done = (): void => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', done)
+        this.#wake = () => {}
+        resolve()
+      }
+      const timer = ms === undefined ? undefined : setTimeout(done, ms)
+      signal.addEventListener('abort', done)
+      this.#wake = done
+      if (signal.aborted) done()
+    })
+  }
+
+  /** The containers take turns: what is left of one that has much comes behind the others. */
+  #takeTurns(): Taken[] {
+    const taken: Taken[] = []
+    let sum = 0
+    for (const waiting of [...this.#waiting]) {
+      if (sum >= mostBytes) break
+      const one = takeSome(waiting)
+      taken.push(one)
+      sum += one.bytes
+      this.#waiting.delete(waiting)
+      this.#waiting.add(waiting)
+    }
+    return taken
+  }
+
+  /** False when it is to be tried again. */
+  async #write(taken: readonly Taken[], backoff: Backoff): Promise<boolean> {
+    const { store, log, clean } = this.parts
+    const kept = taken.map(({ waiting, lines, place }) => ({
+      key: waiting.container.key,
+      place,
+      chunks: chunksOf(lines, clean)
+    }))
+    const count = taken.reduce((sum, { lines }) => sum + lines.length, 0)
+    const { epoch, nextOrdinal } = this.turn
+    let first: number
+    let sources: ReadonlyArray<{ readonly id: string; readonly bytes: number }> = []
+    try {
+      const written = await store.write(this.turn, kept)
+      if (written === undefined) {
+        const now = await store.turn(epoch)
+        if (now?.nextOrdinal !== nextOrdinal + count) throw new TurnLost()
+        // It had been kept, and the answer was lost.
+        first = nextOrdinal
+      } else {
+        first = written.first
+        sources = written.sources
+      }
+    } catch (error) {
+      if (error instanceof TurnLost) throw error
+      log[backoff.isFresh ? 'warn' : 'debug'](
+        { err: error },
+        'lines of containers could not be kept; it is tried again, and nothing more is read meanwhile'
+      )
+      return false
+    }
+    backoff.reset()
+    this.turn = { epoch, nextOrdinal: nextOrdinal + count }
+    for (const one of taken) this.#release(one)
+    let ordinal = first
+    for (const { waiting, lines } of taken) {
+      await this.parts.onKept({ container: waiting.container, ordinal, lines })
+      ordinal += lines.length
+      if (this.#turns.isOver) await this.#turns.pass()
+    }
+    for (const { id, bytes } of sources) await this.parts.onGrown(id, bytes)
+    return true
+  }
+
+  #release({ waiting, lines, places, bytes }: Taken): void {
+    waiting.lines = waiting.lines.slice(lines.length)
+    waiting.places = waiting.places.slice(places)
+    waiting.bytes -= bytes
+    this.#bytes -= bytes
+    if (waiting.lines.length === 0) this.#waiting.delete(waiting)
+    this.#tellWaiting()
+  }
+
+  #tellWaiting(): void {
+    const waited = this.#room
+    this.#room = []
+    for (const look of waited) look()
+  }
+
+  async #until(isSo: () => boolean): Promise<void> {
+    while (!isSo() && !this.#isClosed)
+      await new Promise<void>(resolve => {
+        this.#room.push(resolve)
+      })
+  }
+}
+
+/** Whole batches, as nothing but their ends has a place. */
+function takeSome(waiting: Waiting): Taken {
+  const before = waiting.come - waiting.lines.length
+  let count = 0
+  let bytes = 0
+  let used = 0
+  for (const { behind } of waiting.places) {
+    if (used > 0 && bytes >= mostBytesOfOne) break
+    for (; count < behind - before; count++) bytes += waiting.lines[count]?.bytes ?? 0
+    used++
+  }
+  const place = waiting.places[used - 1]?.place ?? ''
+  return { waiting, lines: waiting.lines.slice(0, count), places: used, place, bytes }
+}
+
+interface Taken {
+  readonly waiting: Waiting
+  readonly lines: readonly WaitingLine[]
+  readonly places: number
+  readonly place: string
+  readonly bytes: number
+}
+
+/** Another collector has begun. */
+class TurnLost extends Error {
+  constructor() {
+    super('another process keeps the lines of containers')
+  }
+}
+
+const missingBefore = ({ time, stream }: LogLine): LogLine => ({
+  stream,
+  time,
+  text: '[warning] output is missing here: the engine had thrown it away before it could be read'
+})

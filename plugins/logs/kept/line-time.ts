@@ -1,0 +1,34 @@
+/** A time as it is kept, of which a `Date` has no more than the milliseconds. */
+export interface LineTime {
+  /** Since 1970. */
+  readonly ms: number
+  /** Beyond the millisecond: 0 to 999 999. */
+  readonly nanos: number
+}
+
+/** Reads and writes times of lines, of which most follow each other in one second. */
+export class LineTimes {
+  #second = ''
+  #secondMs = 0
+
+  /** `2026-01-02T03:04:05.678901234Z`. */
+  read(text: string): LineTime {
+    const second = text.slice(0, 19)
+    if (second !== this.#second) {
+      this.#second = second
+      this.#secondMs = Date.parse(`${second}Z`)
+    }
+    const beyond = Number(text.slice(20, 29))
+    const ms = Math.floor(beyond / 1_000_000)
+    return { ms: this.#secondMs + ms, nanos: beyond - ms * 1_000_000 }
+  }
+
+  write({ ms, nanos }: LineTime): string {
+    const secondMs = Math.floor(ms / 1000) * 1000
+    if (secondMs !== this.#secondMs || this.#second === '') {
+      this.#secondMs = secondMs
+      this.#second = new Date(secondMs).toISOString().slice(0, 19)
+    }
+    return `${this.#second}.${String(ms - secondMs).padStart(3, '0')}${String(nanos).padStart(6, '0')}Z`
+  }
+}

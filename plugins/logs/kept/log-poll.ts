@@ -1,0 +1,80 @@
+import type { Clock, Log } from 'busbar/sdk'
+import type { KeptChunk, LogStore } from './log-store.js'
+
+/** What is kept is in the database, so that any process can stream it; it is looked at this often. */
+const pollMs = 250
+
+interface PollParts {
+  readonly store: Pick<LogStore, 'progress' | 'after'>
+  readonly clock: Pick<Clock, 'sleep'>
+  readonly log: Log
+}
+
+/**
+ * Looks at the sources that are streamed: by one query for all of them together, and one more for each piece that is new, however many
+ * streams there are. Without a stream nothing is looked at.
+ */
+export class LogPoll {
+  #wanted = new Set<string>()
+  #next: Promise<ReadonlyMap<string, number>> | undefined
+  /** What the latest look has found. */
+  #found: ReadonlyMap<string, number> = new Map()
+  /** Of the streams that follow it. */
+  readonly #reads = new Map<string, Promise<readonly KeptChunk[]>>()
+  #isFailing = false
+
+  constructor(private readonly parts: PollParts) {}
+
+  /**
+   * What is kept from this line on; waits for the next look where there was nothing, which may find nothing. What cannot be read, as the
+   * database is away, is not there yet.
+   */
+  async after(sourceId: string, from: number, bytes: number): Promise<readonly KeptChunk[]> {
+    if ((this.#found.get(sourceId) ?? 0) <= from) {
+      this.#wanted.add(sourceId)
+      this.#next ??= this.#look()
+      if (((await this.#next).get(sourceId) ?? 0) <= from) return []
+    }
+    const key = `${sourceId} ${from}`
+    const read =
+      this.#reads.get(key) ??
+      this.#read(key, async () => await this.parts.store.after(sourceId, { from }, bytes))
+    this.#reads.set(key, read)
+    return await read
+  }
+
+  /** Those share it that come before it is there. */
+  async #read(key: string, read: () => Promise<readonly KeptChunk[]>): Promise<readonly KeptChunk[]> {
+    try {
+      return await read()
+    } catch (error) {
+      this.#couldNotLook(error)
+      return []
+    } finally {
+      this.#reads.delete(key)
+    }
+  }
+
+  async #look(): Promise<ReadonlyMap<string, number>> {
+    await this.parts.clock.sleep(pollMs)
+    const ids = [...this.#wanted]
+    // Who comes from now on waits for another one.
+    this.#wanted = new Set()
+    this.#next = undefined
+    try {
+      this.#found = await this.parts.store.progress(ids)
+      this.#isFailing = false
+    } catch (error) {
+      this.#couldNotLook(error)
+    }
+    return this.#found
+  }
+
+  /** Said once for each outage. */
+  #couldNotLook(error: unknown): void {
+    if (!this.#isFailing)
+      this.parts.log.warn({ err: error }, 'lines cannot be read for streams; they come later')
+    this.#isFailing = true
+    this.#found = new Map()
+  }
+}

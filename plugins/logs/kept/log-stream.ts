@@ -1,0 +1,100 @@
+import type { SseFrame } from 'busbar/sdk'
+import { linesOf } from './chunk.js'
+import { LineTimes } from './line-time.js'
+import { idOf, placeOf } from './log-id.js'
+import type { LogPoll } from './log-poll.js'
+import type { KeptChunk, LogStore } from './log-store.js'
+
+/** What one reader holds, besides what its connection does. */
+const readAtOnce = 64 * 1024
+
+interface StreamParts {
+  readonly store: LogStore
+  /** Of all streams of the process. */
+  readonly poll: LogPoll
+}
+
+interface Streamed {
+  readonly sourceId: string
+  /** There is a container whose lines come first. */
+  readonly hasContainer: boolean
+  /** That one; undefined where nothing is known of it yet. */
+  readonly containerId: string | undefined
+  /** The id of the last line that the reader has. */
+  readonly after: string | undefined
+  readonly follow: boolean
+}
+
+/** What a reader is told that there is nothing of. */
+const noContainer = 'there is no container: deploy it first'
+const ended: SseFrame = { event: 'done', data: 'log stream ended' }
+
+/**
+ * What a container has written, as server-sent events, and then what any container of the source writes, until the reader goes. A
+ * reader that comes again gets all that was kept since.
+ */
+export async function* streamLogs(
+  { sourceId, hasContainer, containerId, after, follow }: Streamed,
+  { store, poll }: StreamParts,
+  signal: AbortSignal
+): AsyncGenerator<readonly SseFrame[]> {
+  const read = placeOf(after)
+  if (!hasContainer && read === undefined) {
+    yield [{ event: 'error', data: noContainer }, ended]
+    return
+  }
+  const end = (await store.progress([sourceId])).get(sourceId) ?? 0
+  const begin = read === undefined ? 0 : read.ordinal + 1
+  const ofContainer = read === undefined ? { containerId } : {}
+  const kept = new Reading(
+    begin,
+    async from => await store.after(sourceId, { from, below: end, ...ofContainer }, readAtOnce)
+  )
+  if (read !== undefined || containerId !== undefined)
+    while (!signal.aborted && (await kept.read())) yield kept.take()
+  if (!follow) {
+    yield [ended]
+    return
+  }
+  const coming = new Reading(Math.max(begin, end), async from => await poll.after(sourceId, from, readAtOnce))
+  while (!signal.aborted) if (await coming.read()) yield coming.take()
+}
+
+/** What is read of a source, a piece after the other. While a reader takes its time, nothing else of it is held. */
+class Reading {
+  #frames: readonly SseFrame[] = []
+
+  constructor(
+    private from: number,
+    private readonly after: (from: number) => Promise<readonly KeptChunk[]>
+  ) {}
+
+  /** False when there is nothing. */
+  async read(): Promise<boolean> {
+    const chunks = await this.after(this.from)
+    const last = chunks.at(-1)
+    if (last === undefined) return false
+    this.#frames = framesOf(chunks, this.from)
+    this.from = last.ordinal + last.lines
+    return true
+  }
+
+  take(): readonly SseFrame[] {
+    const frames = this.#frames
+    this.#frames = []
+    return frames
+  }
+}
+
+/** Without those lines that the reader has. */
+function framesOf(chunks: readonly KeptChunk[], from: number): SseFrame[] {
+  const times = new LineTimes()
+  return chunks.flatMap(chunk =>
+    linesOf(chunk).flatMap((line, index) => {
+      const ordinal = chunk.ordinal + index
+      return ordinal < from
+        ? []
+        : [{ id: idOf({ ...line, ordinal }), data: `${times.write(line)} ${line.message}` }]
+    })
+  )
+}

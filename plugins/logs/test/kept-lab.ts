@@ -1,0 +1,92 @@
+import { randomUUID } from 'node:crypto'
+import {
+  createTestKernel,
+  type TestClient,
+  type TestKernel,
+  type TestKernelOptions
+} from 'busbar/sdk/testing'
+import { CollectStore } from '../collect/collect-store.js'
+import { levelOfLine } from '../collect/level.js'
+import { chunksOf, kindOf } from '../kept/chunk.js'
+import { LineTimes } from '../kept/line-time.js'
+
+export interface WrittenLine {
+  /** `2026-01-02T03:04:05.678901234Z`. */
+  readonly time: string
+  readonly text: string
+  readonly stream?: 'stdout' | 'stderr'
+}
+
+/** A platform with lines of an application that no engine has told. */
+export class KeptLab {
+  private constructor(
+    readonly k: TestKernel,
+    readonly client: TestClient,
+    readonly projectId: string,
+    readonly applicationId: string
+  ) {}
+
+  static async open(options: TestKernelOptions = {}): Promise<KeptLab> {
+    const k = await createTestKernel(options)
+    const client = await k.as.session('ann')
+    const { body: project } = await client.post('/api/projects', { name: 'Shop', slug: 'shop' })
+    const { body } = await client.post(`/api/projects/${project.id}/applications`, {
+      name: 'web',
+      type: 'image',
+      build_type: 'image',
+      source_image: 'busybox:lab'
+    })
+    return new KeptLab(k, client, project.id, body.id)
+  }
+
+  get path(): string {
+    return `/api/projects/${this.projectId}/applications/${this.applicationId}/logs`
+  }
+
+  /** Keeps lines of a container as the collector does, each list in a chunk or more of its own. */
+  async write(containerId: string, deploymentId: string, ...lists: ReadonlyArray<readonly WrittenLine[]>) {
+    const store = new CollectStore(this.k.database('logs'))
+    const times = new LineTimes()
+    const [container] = await store.register(
+      [{ containerId, deploymentId, sourceId: this.applicationId, sourceType: 'application' }],
+      new Date()
+    )
+    if (container === undefined) throw new Error('the container is not known')
+    for (const lines of lists) {
+      const kept = lines.map(({ time, text, stream = 'stdout' }) => ({
+        ...times.read(time),
+        kind: kindOf(levelOfLine(text), stream),
+        message: text
+      }))
+      const chunks = chunksOf(kept, text => text)
+      // The platform's own collector may have begun meanwhile.
+      for (let written: object | undefined; written === undefined; )
+        written = await store.write(await store.begin(), [
+          { key: container.key, place: randomUUID(), chunks }
+        ])
+    }
+  }
+
+  async page(query = '') {
+    this.k.resetRateLimits()
+    const { status, body, headers } = await this.client.get(`${this.path}/history${query}`)
+    if (status !== 200) throw new Error(JSON.stringify(body))
+    return {
+      rows: body as ReadonlyArray<Record<string, string>>,
+      messages: (body as ReadonlyArray<{ message: string }>).map(({ message }) => message),
+      total: headers['x-total-count'] as string | undefined,
+      next: headers['x-next-cursor'] as string | undefined
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.k.close()
+  }
+}
+
+/** A container's id. */
+export const containerOf = (digit: string): string => digit.repeat(64)
+
+/** A time of so many milliseconds and nanoseconds more. */
+export const at = (ms: number, nanos = 0): string =>
+  `${new Date(Date.parse('2026-01-02T03:04:05.000Z') + ms).toISOString().slice(0, 23)}${String(nanos).padStart(6, '0')}Z`
