@@ -304,6 +304,27 @@ export interface Schemas {
     /** What helps. */
     remedy: string
   }
+  /** A line that a container has written. */
+  ContainerLog: {
+    /** What the line is called: as `cursor` of the history and as `Last-Event-ID` of the stream it stands for its place. */
+    id: string
+    /** The kind of what has written it: `application`, `database`. */
+    source_type: string
+    /** What has written it. */
+    source_id: string
+    /** How serious the line is, by what it says itself: a tag at its beginning, a field of JSON, or its words. `info` where it says nothing. */
+    level: "debug" | "info" | "warning" | "error"
+    /** What it was written to. */
+    stream: "stdout" | "stderr"
+    /** The line, without its end and without what no terminal would show; colours stay. One of more than 16 KiB is several of the same time. */
+    message: string
+    /** When the engine took it in, with nanoseconds. */
+    recorded_at: string
+    /** The container that has written it. */
+    container_id: string | null
+    /** The deployment that the container is of; null where it is of none. */
+    deployment_id: string | null
+  }
   /** The serving containers of applications and databases, by their status. `GET /api/docker/containers` lists everything on the engine. */
   ContainerStats: {
     /** Those that run, unhealthy ones too. */
@@ -900,6 +921,27 @@ export interface Schemas {
     email: string
     /** The password of the account. */
     password: string
+  }
+  /** The lines of one container. */
+  LogSession: {
+    /** The container, as the filter `session` of the history takes it. */
+    container_id: string | null
+    /** The deployment that it is of; null where it is of none. */
+    deployment_id: string | null
+    /** The commit that was deployed; null where it is not known. */
+    commit_sha: string | null
+    /** What has begun the deployment; null where that is not known any more. */
+    triggered_by: string | null
+    /** What has become of the deployment; null where that is not known any more. */
+    status: string | null
+    /** When the deployment began; null where that is not known any more. */
+    started_at: string | null
+    /** The time of the first line that is kept. */
+    first_at: string | null
+    /** The time of the last line that is kept. */
+    last_at: string | null
+    /** How many lines are kept. */
+    line_count: number
   }
   /** The password was right, and a code of the second factor is needed. No cookie is set. */
   LoginChallenge: {
@@ -2524,6 +2566,66 @@ export interface Operations {
     body: undefined
     answer: Schemas['Status']
   }
+  'GET /api/projects/{projectId}/applications/{applicationId}/logs': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+    }
+    query: {
+      /** `true`: what is written from now on comes as well, by whichever container of the application. */
+      follow?: string
+    }
+    body: undefined
+    answer: Response
+  }
+  'GET /api/projects/{projectId}/applications/{applicationId}/logs/history': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+    }
+    query: {
+      /** Only lines with this text, wherever it stands; upper and lower case are the same. */
+      q?: string
+      /** Only lines of this level. */
+      level?: string
+      /** Only lines of this stream. */
+      stream?: string
+      /** Only lines from then on, RFC 3339. */
+      since?: string
+      /** Only lines from before then, RFC 3339. */
+      until?: string
+      /** Only lines of this container, by its id or the first twelve characters of it; `none`: of no container. */
+      session?: string
+      /** How many rows at most, from 1 to 1000; 500 unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+      /** The `X-Next-Cursor` of the page before; the first page unless given. `offset` counts from there. */
+      cursor?: string
+    }
+    body: undefined
+    answer: Schemas['ContainerLog'][]
+  }
+  'GET /api/projects/{projectId}/applications/{applicationId}/logs/sessions': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+    }
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['LogSession'][]
+  }
   'GET /api/projects/{projectId}/applications/{applicationId}/metrics': {
     params: {
       /** The `id` of the project. */
@@ -3505,6 +3607,24 @@ export interface NamedOperations {
    */
   ForgetHostKeys: 'DELETE /api/projects/{projectId}/applications/{applicationId}/host-keys'
   /**
+   * Stream Logs. What the container of the application has written, as server-sent events: each `data:` is the time and the line. It ends with an event `done`; with `follow` it goes on, across deployments too, until the reader goes. Without a container there is an event `error` before `done`. A reader that comes again with the `id` of the last line it has as `Last-Event-ID` gets what was written since, each line once. A line is there about half a second after it was written.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  StreamLogs: 'GET /api/projects/{projectId}/applications/{applicationId}/logs'
+  /**
+   * Get Logs. What the containers of the application have written, the latest first, as far as it is kept. All filters must match, and what is malformed narrows nothing. With `cursor` lines that come or go meanwhile neither repeat nor leave out any. A search for a text that takes more than some seconds ends with what it has found, and `X-Next-Cursor` is where it goes on.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListApplicationLogs: 'GET /api/projects/{projectId}/applications/{applicationId}/logs/history'
+  /**
+   * Get Sessions. The containers of the application of which lines are kept, at most 50, those first that have written last.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListApplicationLogSessions: 'GET /api/projects/{projectId}/applications/{applicationId}/logs/sessions'
+  /**
    * Get Metrics. What the application used. At most 1000 points, the oldest first: a longer time is divided into parts, each with its average. The longer ago, the coarser is what was kept. Each application is measured once a minute, and less often where more than 240 run.
    *
    * A token with the scope `metrics` or a wider one, or a session. A token pinned to other projects is refused (403).
@@ -3886,6 +4006,9 @@ export const operationKeys: NamedOperations = {
   SetHealthCheck: 'PUT /api/projects/{projectId}/applications/{applicationId}/health-check',
   ListHostKeys: 'GET /api/projects/{projectId}/applications/{applicationId}/host-keys',
   ForgetHostKeys: 'DELETE /api/projects/{projectId}/applications/{applicationId}/host-keys',
+  StreamLogs: 'GET /api/projects/{projectId}/applications/{applicationId}/logs',
+  ListApplicationLogs: 'GET /api/projects/{projectId}/applications/{applicationId}/logs/history',
+  ListApplicationLogSessions: 'GET /api/projects/{projectId}/applications/{applicationId}/logs/sessions',
   GetApplicationMetrics: 'GET /api/projects/{projectId}/applications/{applicationId}/metrics',
   StreamApplicationMetrics: 'GET /api/projects/{projectId}/applications/{applicationId}/metrics/stream',
   RebuildApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/rebuild',
