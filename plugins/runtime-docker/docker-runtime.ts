@@ -1,21 +1,20 @@
 import type { Readable } from 'node:stream'
-import {
-  type ContainerCaps,
-  type ContainerDiskUse,
-  type ContainerEvent,
-  type ContainerFileUse,
-  type ContainerRuntime,
-  type ContainerSpec,
-  type ContainerState,
-  type ContainerStats,
-  type EngineInfo,
-  type EngineOutage,
-  type ExecOptions,
-  type LogBatch,
-  type LogOptions,
-  machineFactsMs,
-  type Owner,
-  type VolumeUsage
+import type {
+  ContainerCaps,
+  ContainerDiskUse,
+  ContainerEvent,
+  ContainerFileUse,
+  ContainerRuntime,
+  ContainerSpec,
+  ContainerState,
+  ContainerStats,
+  EngineInfo,
+  EngineOutage,
+  ExecOptions,
+  LogBatch,
+  LogOptions,
+  Owner,
+  VolumeUsage
 } from 'busbar/api/containers'
 import type {
   BuildFileUse,
@@ -61,8 +60,7 @@ import { DiskMeasure } from './inventory/disk-measure.js'
 import { Inventory } from './inventory/inventory.js'
 import { capOptions, guardLabelled } from './label-guard.js'
 import { instanceLabel, isAmong, ownerFilter } from './labels.js'
-import { containerLogs } from './logs/container-logs.js'
-import { FollowRenewal, losesFiles } from './logs/follow-renewal.js'
+import { EngineLogs } from './logs/engine-logs.js'
 import { containerLines } from './output-lines.js'
 import { ownContainerNames, PlatformContainer } from './platform-container.js'
 import { problems } from './problems.js'
@@ -113,8 +111,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   /** Everything on the engine. */
   readonly inventory: Inventory
   readonly #description: EngineDescription
-  /** Of logs that are followed. */
-  readonly #renewal = new FollowRenewal()
+  readonly #logs: EngineLogs
 
   constructor(private readonly dependencies: RuntimeDependencies) {
     const { settings, instanceId, log } = dependencies
@@ -161,6 +158,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     this.#imageUses = new ImageUses({ engine, identity, list: async () => await this.#buildCache.listing() })
     this.#platform = new PlatformContainer(engine, ownContainerNames(settings.own_container))
     this.#description = new EngineDescription({ ...dependencies, engine, platform: this.#platform })
+    this.#logs = new EngineLogs(engine, this.#description)
     this.inventory = new Inventory({ ...found, platform: this.#platform })
     const buildPlaces = async () =>
       (
@@ -322,9 +320,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
 
   async *logs(containerId: string, options: LogOptions): AsyncGenerator<LogBatch> {
     const { Config: config } = await this.#access.existing(containerId)
-    const { version } = await this.#description.read({ maxAgeMs: machineFactsMs })
-    const renewal = losesFiles(version) ? this.#renewal : undefined
-    yield* containerLogs(this.#engine, { containerId, hasTerminal: config.Tty }, options, renewal)
+    yield* this.#logs.read({ containerId, hasTerminal: config.Tty }, options)
   }
 
   async exec(containerId: string, command: readonly string[], options: ExecOptions): Promise<number> {

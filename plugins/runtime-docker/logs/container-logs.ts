@@ -15,7 +15,7 @@ const longestPauseMs = 250
 
 const task = 'read the output of a container'
 
-interface ReadContainer {
+export interface ReadContainer {
   readonly containerId: string
   readonly hasTerminal: boolean
 }
