@@ -145,18 +145,22 @@ export const logHistoryPage = Object.freeze({ fallback: 500, max: 1000 })
 
 /** What has sessions and a history, for plugins with routes of their own for it. */
 export interface LogArchive {
-  /** The latest first, by time; lines of one time as they came, the last first. What has no lines has an empty one. */
+  /**
+   * The latest first, by time; lines of one time as they came, the last first. What has no lines has an empty one. `asker`: who asks, by
+   * the id of a user; askers take turns, and 503 is the answer where the turn did not come in time.
+   */
   history(
     sourceId: string,
     query: LogHistoryQuery,
     page: Page & { readonly cursor?: string | undefined },
-    options: { readonly signal: AbortSignal }
+    options: { readonly asker: string; readonly signal: AbortSignal }
   ): Promise<CursorRows<ContainerLog>>
   /** At most 50, those first that have written last. */
   sessions(sourceId: string): Promise<readonly LogSession[]>
   /**
    * What one of its containers has written, and with `follow` what any of them writes from then on, as server-sent events: `data` is
-   * the time and the line. `after`: the id of a line, as a reader shows it in `Last-Event-ID`; what is none counts as absent.
+   * the time and the line. It ends when the source is removed. `after`: the id of a line, as a reader shows it in `Last-Event-ID`; what
+   * is none counts as absent.
    */
   stream(
     sourceId: string,

@@ -24,7 +24,7 @@ export function routes(route: RouteDeclarer<Logs>) {
     operationId: 'StreamLogs',
     summary: 'Stream Logs',
     description:
-      'What the container of the application has written, as server-sent events: each `data:` is the time and the line. It ends with an event `done`; with `follow` it goes on, across deployments too, until the reader goes. Without a container there is an event `error` before `done`. A reader that comes again with the `id` of the last line it has as `Last-Event-ID` gets what was written since, each line once. A line is there about half a second after it was written.',
+      'What the container of the application has written, as server-sent events: each `data:` is the time and the line. It ends with an event `done`; with `follow` it goes on, across deployments too, until the reader goes or the application is deleted. Without a container there is an event `error` before `done`. A reader that comes again with the `id` of the last line it has as `Last-Event-ID` gets what was written since, each line once. A line is there about half a second after it was written.',
     problems: [problems.applicationMissing],
     produces: 'text/event-stream',
     access,
@@ -50,16 +50,16 @@ export function routes(route: RouteDeclarer<Logs>) {
     operationId: 'ListApplicationLogs',
     summary: 'Get Logs',
     description:
-      'What the containers of the application have written, the latest first, as far as it is kept. All filters must match, and what is malformed narrows nothing. With `cursor` lines that come or go meanwhile neither repeat nor leave out any. A search for a text that takes more than some seconds ends with what it has found, and `X-Next-Cursor` is where it goes on.',
-    problems: [problems.applicationMissing],
+      'What the containers of the application have written, the latest first, as far as it is kept. All filters must match, and what is malformed narrows nothing. With `cursor` lines that come or go meanwhile neither repeat nor leave out any. A page whose lines are longer than 2 MiB together ends early, and so does a search that takes more than some seconds, with what it has found: `X-Next-Cursor` is where to go on.',
+    problems: [problems.applicationMissing, problems.busy],
     access,
     items: containerLog,
     query: logHistoryQuery,
     page: logHistoryPage,
     cursor: true,
-    handler: async ({ project, params, query, page, signal }, { applications, archive }) => {
+    handler: async ({ project, params, query, page, caller, signal }, { applications, archive }) => {
       await applications.runningDeployment(project, params.applicationId)
-      return await archive.history(params.applicationId, query, page, { signal })
+      return await archive.history(params.applicationId, query, page, { asker: caller.user.id, signal })
     }
   })
   route.list({

@@ -21,8 +21,8 @@ interface ArchiveParts {
 export class Archive implements LogArchive {
   constructor(private readonly parts: ArchiveParts) {}
 
-  async history(...[sourceId, query, page, { signal }]: Parameters<LogArchive['history']>) {
-    return await this.parts.pages.page(sourceId, query, page, signal)
+  async history(...[sourceId, query, page, asking]: Parameters<LogArchive['history']>) {
+    return await this.parts.pages.page(sourceId, query, page, asking)
   }
 
   async sessions(sourceId: string): Promise<LogSession[]> {

@@ -9,6 +9,8 @@ export interface HistoryFilter {
   readonly mask: number
   /** In lower case; undefined: any text. */
   readonly text: string | undefined
+  /** A part of it that the database looks for, which is cheaper there; what has it may have the text. */
+  readonly fragment: string | undefined
   /** Milliseconds; inclusive. */
   readonly since: number
   /** Exclusive. */
@@ -27,14 +29,27 @@ export function readFilter(query: LogHistoryQuery, cursor: string | undefined): 
   const level = logLevels.find(one => one === query.level)
   const stream = logStreams.find(one => one === query.stream)
   const { q, session } = query
+  const text = q === undefined || q === '' ? undefined : q.toLowerCase()
   return {
     mask: maskOf(level, stream),
-    text: q === undefined || q === '' ? undefined : q.toLowerCase(),
+    text,
+    fragment: text === undefined ? undefined : fragmentOf(text),
     since: timeOf(query.since) ?? Number.NEGATIVE_INFINITY,
     until: timeOf(query.until) ?? Number.POSITIVE_INFINITY,
     session: session === undefined || session === '' ? undefined : sessionOf(session),
     behind: cursor !== undefined && isUuid(cursor) ? placeOf(cursor) : undefined
   }
+}
+
+/**
+ * A database compares it at each place of a text, so it is short. Letters beyond ASCII have a lower case that is not the same everywhere.
+ */
+const fragments = /[ -~]{1,32}/g
+
+function fragmentOf(text: string): string | undefined {
+  return text
+    .match(fragments)
+    ?.reduce((longest, fragment) => (fragment.length > longest.length ? fragment : longest))
 }
 
 function timeOf(query: string | undefined): number | undefined {

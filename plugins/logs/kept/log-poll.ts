@@ -16,9 +16,9 @@ interface PollParts {
  */
 export class LogPoll {
   #wanted = new Set<string>()
-  #next: Promise<ReadonlyMap<string, number>> | undefined
+  #next: Promise<ReadonlyMap<string, number> | undefined> | undefined
   /** What the latest look has found. */
-  #found: ReadonlyMap<string, number> = new Map()
+  #found = new Map<string, number>()
   /** Of the streams that follow it. */
   readonly #reads = new Map<string, Promise<readonly KeptChunk[]>>()
   #isFailing = false
@@ -27,14 +27,24 @@ export class LogPoll {
 
   /**
    * What is kept from this line on; waits for the next look where there was nothing, which may find nothing. What cannot be read, as the
-   * database is away, is not there yet.
+   * database is away, is not there yet. Undefined where nothing is known of the source.
    */
-  async after(sourceId: string, from: number, bytes: number): Promise<readonly KeptChunk[]> {
+  async after(sourceId: string, from: number, bytes: number): Promise<readonly KeptChunk[] | undefined> {
     if ((this.#found.get(sourceId) ?? 0) <= from) {
       this.#wanted.add(sourceId)
       this.#next ??= this.#look()
-      if (((await this.#next).get(sourceId) ?? 0) <= from) return []
+      const found = await this.#next
+      if (found === undefined) return []
+      const next = found.get(sourceId)
+      if (next === undefined || next <= from) return next === undefined ? undefined : []
     }
+    const chunks = await this.#sharedRead(sourceId, from, bytes)
+    // They have been removed since: there is nothing to be read before another look.
+    if (chunks.length === 0) this.#found.delete(sourceId)
+    return chunks
+  }
+
+  async #sharedRead(sourceId: string, from: number, bytes: number): Promise<readonly KeptChunk[]> {
     const key = `${sourceId} ${from}`
     const read =
       this.#reads.get(key) ??
@@ -55,7 +65,8 @@ export class LogPoll {
     }
   }
 
-  async #look(): Promise<ReadonlyMap<string, number>> {
+  /** Undefined where it was not possible. */
+  async #look(): Promise<ReadonlyMap<string, number> | undefined> {
     await this.parts.clock.sleep(pollMs)
     const ids = [...this.#wanted]
     // Who comes from now on waits for another one.
@@ -64,10 +75,11 @@ export class LogPoll {
     try {
       this.#found = await this.parts.store.progress(ids)
       this.#isFailing = false
+      return this.#found
     } catch (error) {
       this.#couldNotLook(error)
+      return undefined
     }
-    return this.#found
   }
 
   /** Said once for each outage. */

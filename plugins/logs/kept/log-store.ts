@@ -73,7 +73,7 @@ export class LogStore {
    */
   async latest(
     sourceId: string,
-    { mask, text, since, until, session, behind }: HistoryFilter,
+    { mask, fragment, since, until, session, behind }: HistoryFilter,
     lookedAt: LookedAt | undefined,
     limit: number
   ): Promise<{ readonly chunks: KeptChunk[]; readonly end: LookedAt | undefined; readonly isLast: boolean }> {
@@ -89,7 +89,7 @@ export class LogStore {
       endsFrom: dateOf(since),
       lastEnd: lookedAt === undefined ? null : new Date(lookedAt.endsAt),
       lastOrdinal: lookedAt?.ordinal ?? null,
-      pattern: text === undefined ? null : `%${text.replace(/[\\%_]/g, '\\$&')}%`
+      fragment: fragment ?? null
     }
     const rows = await this.db.sql<ChunkRow & { readonly ends_at: Date; readonly is_wanted: boolean }>(
       `
@@ -109,7 +109,7 @@ export class LogStore {
         select c.mask & cast(:mask as smallint) <> 0
           and c.begins_at < coalesce(cast(:beginsBefore as timestamptz), 'infinity')
           and (cast(:session as text) is null or starts_with(k.container_id, :session))
-          and (cast(:pattern as text) is null or c.text ilike :pattern) as is_wanted
+          and (cast(:fragment as text) is null or position(cast(:fragment as text) in lower(c.text)) > 0) as is_wanted
       ) w
       order by c.ends_at desc, c.ordinal desc`,
       bindings
@@ -138,8 +138,8 @@ export class LogStore {
     return (await this.#after([sourceId, from, below, containerId, bytes])).map(keptChunk)
   }
 
-  /** Behind the last line of each of these sources. */
-  async progress(sourceIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  /** Behind the last line of each of these sources that is known. */
+  async progress(sourceIds: readonly string[]): Promise<Map<string, number>> {
     const rows = await this.#progress([sourceIds])
     return new Map(rows.map(({ id, next }) => [id, next]))
   }

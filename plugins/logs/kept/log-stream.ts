@@ -30,20 +30,23 @@ const noContainer = 'there is no container: deploy it first'
 const ended: SseFrame = { event: 'done', data: 'log stream ended' }
 
 /**
- * What a container has written, as server-sent events, and then what any container of the source writes, until the reader goes. A
- * reader that comes again gets all that was kept since.
+ * What a container has written, as server-sent events, and then what any container of the source writes, until the reader goes or the
+ * source is removed. A reader that comes again gets all that was kept since.
  */
 export async function* streamLogs(
   { sourceId, hasContainer, containerId, after, follow }: Streamed,
   { store, poll }: StreamParts,
   signal: AbortSignal
 ): AsyncGenerator<readonly SseFrame[]> {
-  const read = placeOf(after)
+  const known = (await store.progress([sourceId])).get(sourceId)
+  const end = known ?? 0
+  const place = placeOf(after)
+  // Anybody can write an id, and a database that was restored has fewer lines than readers have seen.
+  const read = place !== undefined && place.ordinal < end ? place : undefined
   if (!hasContainer && read === undefined) {
     yield [{ event: 'error', data: noContainer }, ended]
     return
   }
-  const end = (await store.progress([sourceId])).get(sourceId) ?? 0
   const begin = read === undefined ? 0 : read.ordinal + 1
   const ofContainer = read === undefined ? { containerId } : {}
   const kept = new Reading(
@@ -52,12 +55,29 @@ export async function* streamLogs(
   )
   if (read !== undefined || containerId !== undefined)
     while (!signal.aborted && (await kept.read())) yield kept.take()
-  if (!follow) {
-    yield [ended]
-    return
-  }
-  const coming = new Reading(Math.max(begin, end), async from => await poll.after(sourceId, from, readAtOnce))
-  while (!signal.aborted) if (await coming.read()) yield coming.take()
+  if (follow) yield* comingLines({ sourceId, from: end, isKnown: known !== undefined }, poll, signal)
+  if (!signal.aborted) yield [ended]
+}
+
+/** Until the source, which may not be known at first, is not known any more. */
+async function* comingLines(
+  {
+    sourceId,
+    from,
+    isKnown
+  }: { readonly sourceId: string; readonly from: number; readonly isKnown: boolean },
+  poll: LogPoll,
+  signal: AbortSignal
+): AsyncGenerator<readonly SseFrame[]> {
+  let wasKnown = isKnown
+  let isGone = false
+  const coming = new Reading(from, async at => {
+    const chunks = await poll.after(sourceId, at, readAtOnce)
+    isGone = chunks === undefined && wasKnown
+    wasKnown ||= chunks !== undefined
+    return chunks ?? []
+  })
+  while (!signal.aborted && !isGone) if (await coming.read()) yield coming.take()
 }
 
 /** What is read of a source, a piece after the other. While a reader takes its time, nothing else of it is held. */

@@ -78,7 +78,8 @@ test('a plugin with containers of another kind has their output kept, told and s
   const container = await run(databaseId, 'echo "LOG:  ready"; echo "FATAL:  not so" >&2')
   const archive = k.service(logArchive)
   const { signal } = new AbortController()
-  const page = async (id = databaseId) => await archive.history(id, {}, { limit: 10, offset: 0 }, { signal })
+  const page = async (id = databaseId) =>
+    await archive.history(id, {}, { limit: 10, offset: 0 }, { asker: 'ann', signal })
   await until(async () => (await page()).rows.length === 2, 'its lines')
   const line = {
     source_type: 'database',
