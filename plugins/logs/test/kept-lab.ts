@@ -5,6 +5,7 @@ import {
   type TestKernel,
   type TestKernelOptions
 } from 'busbar/sdk/testing'
+import root from 'tap'
 import { CollectStore } from '../collect/collect-store.js'
 import { levelOfLine } from '../collect/level.js'
 import { chunksOf, kindOf } from '../kept/chunk.js'
@@ -27,9 +28,14 @@ export class KeptLab {
   ) {}
 
   static async open(options: TestKernelOptions = {}): Promise<KeptLab> {
-    const k = await createTestKernel(options)
+    return await KeptLab.on(await createTestKernel(options))
+  }
+
+  /** With an application of its own. */
+  static async on(k: TestKernel): Promise<KeptLab> {
     const client = await k.as.session('ann')
-    const { body: project } = await client.post('/api/projects', { name: 'Shop', slug: 'shop' })
+    const slug = `l${randomUUID().slice(0, 8)}`
+    const { body: project } = await client.post('/api/projects', { name: slug, slug })
     const { body } = await client.post(`/api/projects/${project.id}/applications`, {
       name: 'web',
       type: 'image',
@@ -41,6 +47,11 @@ export class KeptLab {
 
   get path(): string {
     return `/api/projects/${this.projectId}/applications/${this.applicationId}/logs`
+  }
+
+  /** The id of a container of the application. */
+  containerOf(digit: string): string {
+    return digit.repeat(32) + this.applicationId.replaceAll('-', '')
   }
 
   /** Keeps lines of a container as the collector does, each list in a chunk or more of its own. */
@@ -84,8 +95,15 @@ export class KeptLab {
   }
 }
 
-/** A container's id. */
-export const containerOf = (digit: string): string => digit.repeat(64)
+/** One platform for the tests of a file, which is closed after the last of them. */
+export function sharedPlatform(): () => Promise<KeptLab> {
+  let kernel: Promise<TestKernel> | undefined
+  root.teardown(async () => await (await kernel)?.close())
+  return async () => {
+    kernel ??= createTestKernel()
+    return await KeptLab.on(await kernel)
+  }
+}
 
 /** A time of so many milliseconds and nanoseconds more. */
 export const at = (ms: number, nanos = 0): string =>

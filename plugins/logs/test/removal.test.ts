@@ -3,7 +3,7 @@ import { test } from 'tap'
 import { takeAwayFromEngine } from '../../../lab/engine.js'
 import { logArchive } from '../api.js'
 import { RemovalStore } from '../kept/removal-store.js'
-import { at, containerOf, KeptLab } from './kept-lab.js'
+import { at, KeptLab } from './kept-lab.js'
 
 takeAwayFromEngine()
 const first = '11111111-1111-4111-8111-111111111111'
@@ -20,8 +20,8 @@ test('lines go when they are older than the setting says, and the others stay', 
   const lists = Array.from({ length: 600 }, (_, n) => [
     { time: at(n < 560 ? n : 5 * hour + n), text: `line ${n}` }
   ])
-  await lab.write(containerOf('a'), first, ...lists)
-  await lab.write(containerOf('b'), second, [{ time: at(2), text: 'old' }])
+  await lab.write(lab.containerOf('a'), first, ...lists)
+  await lab.write(lab.containerOf('b'), second, [{ time: at(2), text: 'old' }])
   const kept = async () =>
     await lab.k.query<{ text: string; lines: number; first_at: Date | null; last_at: Date | null }>(
       `select c.text, k.lines, k.first_at, k.last_at from logs.chunk c join logs.container k on k.key = c.container_key
@@ -56,7 +56,7 @@ test('of a source that has more than it may, the oldest lines go', async t => {
   const text = 'x'.repeat(1000)
   for (let n = 0; n < 30; n++)
     await lab.write(
-      containerOf('a'),
+      lab.containerOf('a'),
       first,
       Array.from({ length: 50 }, (_, m) => ({ time: at(n * 50 + m), text: `${n * 50 + m} ${text}` }))
     )
@@ -76,8 +76,8 @@ test('of a source that has more than it may, the oldest lines go', async t => {
 test('with an application goes all that it has written', async t => {
   const lab = await KeptLab.open()
   t.teardown(() => lab.close())
-  await lab.write(containerOf('a'), first, [{ time: at(0), text: 'one' }])
-  await lab.write(containerOf('b'), second, [{ time: at(1), text: 'two' }])
+  await lab.write(lab.containerOf('a'), first, [{ time: at(0), text: 'one' }])
+  await lab.write(lab.containerOf('b'), second, [{ time: at(1), text: 'two' }])
   t.equal((await lab.client.delete(lab.path.replace(/\/logs$/, ''))).status, 200)
   t.equal((await lab.client.get(`${lab.path}/history`)).status, 404)
   const left = async () =>
@@ -91,7 +91,7 @@ test('a source is forgotten as a whole, and more than once', async t => {
   const lab = await KeptLab.open()
   t.teardown(() => lab.close())
   await lab.write(
-    containerOf('a'),
+    lab.containerOf('a'),
     first,
     ...Array.from({ length: 510 }, (_, n) => [{ time: at(n), text: `line ${n}` }])
   )
@@ -100,21 +100,21 @@ test('a source is forgotten as a whole, and more than once', async t => {
   t.same((await lab.page()).rows, [])
   t.same(await lab.k.query('select * from logs.container'), [])
   await archive.forget(lab.applicationId)
-  await lab.write(containerOf('a'), first, [{ time: at(0), text: 'again' }])
+  await lab.write(lab.containerOf('a'), first, [{ time: at(0), text: 'again' }])
   t.same((await lab.page()).messages, ['again'])
 })
 
 test('containers without lines are forgotten when the engine has them no more', async t => {
   const lab = await KeptLab.open()
   t.teardown(() => lab.close())
-  await lab.write(containerOf('a'), first, [{ time: at(0), text: 'one' }])
-  await lab.write(containerOf('b'), first)
-  await lab.write(containerOf('c'), first)
-  await new RemovalStore(lab.k.database('logs')).forgetContainers([containerOf('b')])
+  await lab.write(lab.containerOf('a'), first, [{ time: at(0), text: 'one' }])
+  await lab.write(lab.containerOf('b'), first)
+  await lab.write(lab.containerOf('c'), first)
+  await new RemovalStore(lab.k.database('logs')).forgetContainers([lab.containerOf('b')])
   t.same(
     (await lab.k.query<{ container_id: string }>('select container_id from logs.container order by 1')).map(
       ({ container_id: id }) => id
     ),
-    [containerOf('a'), containerOf('b')]
+    [lab.containerOf('a'), lab.containerOf('b')]
   )
 })

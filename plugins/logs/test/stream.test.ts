@@ -3,9 +3,10 @@ import { TestClient, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { takeAwayFromEngine } from '../../../lab/engine.js'
 import { type EventReader, readEvents } from './event-reader.js'
-import { at, containerOf, KeptLab } from './kept-lab.js'
+import { at, type KeptLab, sharedPlatform } from './kept-lab.js'
 
 takeAwayFromEngine()
+const openLab = sharedPlatform()
 const first = '11111111-1111-4111-8111-111111111111'
 const second = '22222222-2222-4222-8222-222222222222'
 const done = { event: 'done', data: 'log stream ended' }
@@ -30,10 +31,9 @@ const serves = async (lab: KeptLab, deploymentId: string) =>
   ])
 
 test('the stream has what the container of the application has written, each line with its time, and ends', async t => {
-  const lab = await KeptLab.open()
-  t.teardown(() => lab.close())
-  await lab.write(containerOf('a'), first, lines(0, 3))
-  await lab.write(containerOf('b'), second, lines(3, 5), lines(5, 2500), lines(2500, 2501))
+  const lab = await openLab()
+  await lab.write(lab.containerOf('a'), first, lines(0, 3))
+  await lab.write(lab.containerOf('b'), second, lines(3, 5), lines(5, 2500), lines(2500, 2501))
   await serves(lab, second)
   const stream = await open(lab)
   t.match(stream.response.headers, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
@@ -44,8 +44,7 @@ test('the stream has what the container of the application has written, each lin
 })
 
 test('without a container there is an error and the end, whatever is asked for', async t => {
-  const lab = await KeptLab.open()
-  t.teardown(() => lab.close())
+  const lab = await openLab()
   for (const query of ['', '?follow=true', '?follow=false']) {
     const stream = await open(lab, query)
     await until(() => stream.isOver, 'its end')
@@ -59,16 +58,15 @@ test('without a container there is an error and the end, whatever is asked for',
 })
 
 test('a stream that follows goes on across deployments, with a sign of life', async t => {
-  const lab = await KeptLab.open()
-  t.teardown(() => lab.close())
-  await lab.write(containerOf('a'), first, lines(0, 3))
+  const lab = await openLab()
+  await lab.write(lab.containerOf('a'), first, lines(0, 3))
   await serves(lab, first)
   const stream = await open(lab, '?follow=true')
   await until(() => stream.events.length === 3, 'what was there')
   t.same(stream.comments, ['ping'], 'at once')
-  await lab.write(containerOf('a'), first, lines(3, 5))
+  await lab.write(lab.containerOf('a'), first, lines(3, 5))
   await until(() => stream.events.length === 5, 'what is written now')
-  await lab.write(containerOf('b'), second, lines(5, 3000))
+  await lab.write(lab.containerOf('b'), second, lines(5, 3000))
   await until(() => stream.events.length === 3000, 'what the next container writes')
   t.same(texts(stream), expected(0, 3000))
   t.notOk(stream.isOver)
@@ -76,12 +74,11 @@ test('a stream that follows goes on across deployments, with a sign of life', as
 })
 
 test('who comes again with the id of the last line gets what stands behind it, each line once', async t => {
-  const lab = await KeptLab.open()
-  t.teardown(() => lab.close())
+  const lab = await openLab()
   // All of one time, in chunks of any size.
   const same = Array.from({ length: 1200 }, (_, n) => ({ time: at(0), text: `line ${n}` }))
-  await lab.write(containerOf('a'), first, same.slice(0, 1), same.slice(1, 700))
-  await lab.write(containerOf('b'), second, same.slice(700))
+  await lab.write(lab.containerOf('a'), first, same.slice(0, 1), same.slice(1, 700))
+  await lab.write(lab.containerOf('b'), second, same.slice(700))
   await serves(lab, first)
   const whole = await open(lab, '?follow=true', { 'last-event-id': '00000000-0000-8000-8000-000000000000' })
   await until(() => whole.events.length === 1200, 'all lines')
@@ -95,17 +92,28 @@ test('who comes again with the id of the last line gets what stands behind it, e
   const last = await open(lab, '', { 'last-event-id': whole.events.at(-1)?.id ?? '' })
   await until(() => last.isOver, 'its end')
   t.same(last.events, [done])
-  for (const nonsense of ['x', '7', randomUUID()]) {
+  // The last one is of no line that is kept, as after a database has been restored.
+  for (const nonsense of ['x', '7', randomUUID(), 'ffffffff-ffff-8000-803f-ffffffffffff']) {
     const stream = await open(lab, '', { 'last-event-id': nonsense })
     await until(() => stream.isOver, 'its end')
     t.equal(stream.events.length, 701, `${nonsense} is as if it were not there`)
   }
 })
 
+test('a stream that follows an application ends when that is deleted', async t => {
+  const lab = await openLab()
+  await lab.write(lab.containerOf('a'), first, lines(0, 3))
+  await serves(lab, first)
+  const stream = await open(lab, '?follow=true')
+  await until(() => stream.events.length === 3, 'what was there')
+  t.equal((await lab.client.delete(lab.path.replace(/\/logs$/, ''))).status, 200)
+  await until(() => stream.isOver, 'its end')
+  t.same(stream.events.at(-1), done)
+})
+
 test('a stream ends when its reader may not see the project any more', async t => {
-  const lab = await KeptLab.open()
-  t.teardown(() => lab.close())
-  await lab.write(containerOf('a'), first, lines(0, 1))
+  const lab = await openLab()
+  await lab.write(lab.containerOf('a'), first, lines(0, 1))
   await serves(lab, first)
   const { email } = await lab.k.user('bob')
   const members = `/api/projects/${lab.projectId}/members`
@@ -115,4 +123,5 @@ test('a stream ends when its reader may not see the project any more', async t =
   await until(() => stream.events.length === 1, 'what was there')
   await lab.client.delete(`${members}/${bob.userId}`)
   await until(() => stream.isOver, 'its end')
+  t.equal(stream.events.length, 1, 'it is told nothing of it')
 })

@@ -1,0 +1,68 @@
+import pino from 'pino'
+import { test } from 'tap'
+import { LogPoll } from '../kept/log-poll.js'
+import type { KeptChunk } from '../kept/log-store.js'
+
+const chunk = (ordinal: number): KeptChunk => ({
+  ordinal,
+  lines: 1,
+  beginsAt: 0,
+  times: '0',
+  kinds: '2',
+  text: 'x',
+  container_id: 'a',
+  deployment_id: null
+})
+
+/** What is kept, and how often it was looked at. */
+function setUp() {
+  const kept = new Map<string, { next: number; chunks: KeptChunk[] }>()
+  const counts = { looks: 0, reads: 0 }
+  const fault: { error?: Error } = {}
+  const poll = new LogPoll({
+    store: {
+      progress: async ids => {
+        counts.looks++
+        if (fault.error !== undefined) throw fault.error
+        return new Map(
+          [...kept].filter(([id]) => ids.includes(id)).map(([id, { next }]) => [id, next] as const)
+        )
+      },
+      after: async (id, { from }) => {
+        counts.reads++
+        return (kept.get(id)?.chunks ?? []).filter(({ ordinal }) => ordinal >= from)
+      }
+    },
+    clock: { sleep: async () => {} },
+    log: pino({ level: 'silent' })
+  })
+  return { kept, counts, fault, poll }
+}
+
+test('however many follow a source, it is looked at once for all, and read once', async t => {
+  const { kept, counts, poll } = setUp()
+  kept.set('s', { next: 2, chunks: [chunk(0), chunk(1)] })
+  const answers = await Promise.all(Array.from({ length: 1000 }, async () => await poll.after('s', 0, 1000)))
+  t.ok(answers.every(chunks => chunks?.length === 2))
+  t.same(counts, { looks: 1, reads: 1 })
+})
+
+test('lines that are removed before they are read are not asked for again and again', async t => {
+  const { kept, counts, poll } = setUp()
+  kept.set('s', { next: 8, chunks: [] })
+  t.same(await poll.after('s', 5, 1000), [], 'they were there when it was looked')
+  for (let n = 0; n < 10; n++) t.same(await poll.after('s', 5, 1000), [])
+  t.equal(counts.looks, counts.reads, 'each read follows a look of its own, and a look has its pause')
+})
+
+test('a source of which nothing is known is told from one with nothing new, and from a database that is away', async t => {
+  const { kept, fault, poll } = setUp()
+  t.equal(await poll.after('s', 0, 1000), undefined)
+  kept.set('s', { next: 0, chunks: [] })
+  t.same(await poll.after('s', 0, 1000), [])
+  fault.error = new Error('away')
+  t.same(await poll.after('s', 0, 1000), [])
+  delete fault.error
+  kept.delete('s')
+  t.equal(await poll.after('s', 0, 1000), undefined)
+})
