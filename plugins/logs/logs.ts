@@ -11,6 +11,7 @@ import { LogHistory } from './kept/log-history.js'
 import { LogPoll } from './kept/log-poll.js'
 import { LogStore } from './kept/log-store.js'
 import { RemovalStore } from './kept/removal-store.js'
+import { StreamReads } from './kept/stream-reads.js'
 import { removeOld } from './retention.js'
 import type { Settings } from './settings.js'
 
@@ -38,6 +39,7 @@ export interface Logs {
 
 export function startLogs({ use, config, log }: StartContext<typeof needs, Settings>): Logs {
   const store = new LogStore(use.db)
+  const reads = new StreamReads(store)
   const removals = new RemovalStore(use.db)
   const keptSince = (): Date => new Date(use.clock.now().getTime() - config.retention_days * dayMs)
   return {
@@ -46,7 +48,8 @@ export function startLogs({ use, config, log }: StartContext<typeof needs, Setti
       store,
       removals,
       pages: new LogHistory(store),
-      poll: new LogPoll({ store, clock: use.clock, log })
+      reads,
+      poll: new LogPoll({ store, reads, clock: use.clock, log })
     }),
     applications: new ApplicationStore(use.db),
     collector: new Collector({

@@ -12,7 +12,7 @@ export const settings = object({
     maximum: 1_048_576,
     default: 512,
     description:
-      'What is kept of one application or database at most, as text, MiB; the oldest lines go first; 0: no limit'
+      'What is kept of one application or database at most, before it is compressed, MiB; the oldest lines go first; 0: no limit'
   })
 })
 export type Settings = Static<typeof settings>

@@ -6,6 +6,7 @@ import type { LogPoll } from './log-poll.js'
 import type { LogStore } from './log-store.js'
 import { streamLogs } from './log-stream.js'
 import type { RemovalStore } from './removal-store.js'
+import type { StreamReads } from './stream-reads.js'
 
 const mostSessions = 50
 
@@ -13,6 +14,7 @@ interface ArchiveParts {
   readonly store: LogStore
   readonly removals: RemovalStore
   readonly pages: LogHistory
+  readonly reads: StreamReads
   readonly poll: LogPoll
   readonly deployments: OptionalHandle<DeploymentDirectory>
 }
@@ -43,13 +45,13 @@ export class Archive implements LogArchive {
   }
 
   async *stream(...[sourceId, options]: Parameters<LogArchive['stream']>) {
-    const { store, poll } = this.parts
+    const { store } = this.parts
     const { deploymentId, after, follow, signal } = options
     const containerId =
       options.containerId ??
       (deploymentId === undefined ? undefined : await store.containerOf(sourceId, deploymentId))
     const hasContainer = containerId !== undefined || deploymentId !== undefined
-    yield* streamLogs({ sourceId, hasContainer, containerId, after, follow }, { store, poll }, signal)
+    yield* streamLogs({ sourceId, hasContainer, containerId, after, follow }, this.parts, signal)
   }
 
   async forget(sourceId: string): Promise<void> {

@@ -11,7 +11,7 @@ export interface KeptLine extends LineTime {
 /** Lines of one container that were kept together, in the order in which they came. */
 export interface Chunk {
   readonly lines: number
-  /** Of the text. */
+  /** Of all that is kept of them, before it is compressed. */
   readonly bytes: number
   /** The earliest of their times, to the millisecond, and the latest. */
   readonly beginsAt: number
@@ -31,6 +31,9 @@ export const mostLines = 400
 export const mostBytes = 32 * 1024
 /** From the earliest of its lines to the latest. */
 export const longestSpanMs = 10 * 60_000
+
+/** What a row and its places in the indexes take, beside what is in them. */
+const rowBytes = 250
 
 const nanosInMs = 1_000_000
 
@@ -81,22 +84,24 @@ function chunkOf(lines: readonly KeptLine[], clean: (text: string) => string): C
   let kinds = ''
   let endsAt = beginsAt
   let before: LineTime = { ms: beginsAt, nanos: 0 }
-  const times = lines.map(line => {
-    mask |= 1 << line.kind
-    kinds += line.kind
-    endsAt = Math.max(endsAt, line.ms)
-    const step = (line.ms - before.ms) * nanosInMs + line.nanos - before.nanos
-    before = line
-    return step.toString(36)
-  })
+  const times = lines
+    .map(line => {
+      mask |= 1 << line.kind
+      kinds += line.kind
+      endsAt = Math.max(endsAt, line.ms)
+      const step = (line.ms - before.ms) * nanosInMs + line.nanos - before.nanos
+      before = line
+      return step.toString(36)
+    })
+    .join(' ')
   const text = cleaned(lines, clean)
   return {
     lines: lines.length,
-    bytes: Buffer.byteLength(text),
+    bytes: Buffer.byteLength(text) + times.length + kinds.length + rowBytes,
     beginsAt,
     endsAt,
     mask,
-    times: times.join(' '),
+    times,
     kinds,
     text
   }

@@ -1,11 +1,13 @@
 import type { Clock, Log } from 'busbar/sdk'
 import type { KeptChunk, LogStore } from './log-store.js'
+import type { StreamReads } from './stream-reads.js'
 
 /** What is kept is in the database, so that any process can stream it; it is looked at this often. */
 const pollMs = 250
 
 interface PollParts {
-  readonly store: Pick<LogStore, 'progress' | 'after'>
+  readonly store: Pick<LogStore, 'progress'>
+  readonly reads: Pick<StreamReads, 'after'>
   readonly clock: Pick<Clock, 'sleep'>
   readonly log: Log
 }
@@ -48,7 +50,7 @@ export class LogPoll {
     const key = `${sourceId} ${from}`
     const read =
       this.#reads.get(key) ??
-      this.#read(key, async () => await this.parts.store.after(sourceId, { from }, bytes))
+      this.#read(key, async () => await this.parts.reads.after(sourceId, { from }, bytes))
     this.#reads.set(key, read)
     return await read
   }

@@ -4,12 +4,14 @@ import { LineTimes } from './line-time.js'
 import { idOf, placeOf } from './log-id.js'
 import type { LogPoll } from './log-poll.js'
 import type { KeptChunk, LogStore } from './log-store.js'
+import type { StreamReads } from './stream-reads.js'
 
 /** What one reader holds, besides what its connection does. */
 const readAtOnce = 64 * 1024
 
 interface StreamParts {
-  readonly store: LogStore
+  readonly store: Pick<LogStore, 'progress'>
+  readonly reads: StreamReads
   /** Of all streams of the process. */
   readonly poll: LogPoll
 }
@@ -35,7 +37,7 @@ const ended: SseFrame = { event: 'done', data: 'log stream ended' }
  */
 export async function* streamLogs(
   { sourceId, hasContainer, containerId, after, follow }: Streamed,
-  { store, poll }: StreamParts,
+  { store, reads, poll }: StreamParts,
   signal: AbortSignal
 ): AsyncGenerator<readonly SseFrame[]> {
   const known = (await store.progress([sourceId])).get(sourceId)
@@ -51,7 +53,7 @@ export async function* streamLogs(
   const ofContainer = read === undefined ? { containerId } : {}
   const kept = new Reading(
     begin,
-    async from => await store.after(sourceId, { from, below: end, ...ofContainer }, readAtOnce)
+    async from => await reads.after(sourceId, { from, below: end, ...ofContainer }, readAtOnce)
   )
   if (read !== undefined || containerId !== undefined)
     while (!signal.aborted && (await kept.read())) yield kept.take()

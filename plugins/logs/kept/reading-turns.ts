@@ -4,14 +4,14 @@ import { FairQueue } from 'busbar/sdk'
 const limits = { most: 2, maxPerOwner: 1 }
 
 interface Wait {
-  readonly signal: AbortSignal
+  readonly signal?: AbortSignal
   /** By `performance.now()`. */
-  readonly until: number
+  readonly until?: number
 }
 
 /**
- * Reading the history is made of steps, each of which reads a few MiB. Two are made at once, and those who ask take turns with each of
- * theirs, so that searches through everything keep nobody waiting who wants the latest page, and the database has little of them at a time.
+ * Reading is made of steps, each of which reads a few MiB at most. Two are made at once, and those who ask take turns with each of theirs,
+ * so that searches through everything keep nobody waiting who wants the latest page, and the database has little of them at a time.
  */
 export class ReadingTurns {
   readonly #queue = new FairQueue(limits)
@@ -22,7 +22,7 @@ export class ReadingTurns {
   async step<T>(asker: string, wait: Wait, work: () => Promise<T>): Promise<T | undefined> {
     const turn = { owner: asker, id: String(this.#count++) }
     if (!(await this.#hasCome(turn, wait))) {
-      wait.signal.throwIfAborted()
+      wait.signal?.throwIfAborted()
       return undefined
     }
     try {
@@ -40,20 +40,21 @@ export class ReadingTurns {
     return await new Promise<boolean>(resolve => {
       const settle = (hasTurn: boolean): void => {
         clearTimeout(timer)
-        signal.removeEventListener('abort', giveUp)
+        signal?.removeEventListener('abort', giveUp)
         this.#waiting.delete(turn.id)
         resolve(hasTurn)
       }
       const giveUp = (): void => {
         settle(false)
       }
-      const timer = setTimeout(giveUp, Math.max(0, until - performance.now()))
-      signal.addEventListener('abort', giveUp)
+      const timer =
+        until === undefined ? undefined : setTimeout(giveUp, Math.max(0, until - performance.now()))
+      signal?.addEventListener('abort', giveUp)
       this.#waiting.set(turn.id, () => {
         settle(true)
       })
       this.#queue.add(turn)
-      if (signal.aborted) giveUp()
+      if (signal?.aborted === true) giveUp()
       this.#begin()
     })
   }

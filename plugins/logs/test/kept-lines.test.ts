@@ -76,6 +76,15 @@ test('many lines, and long ones, are several chunks', t => {
   t.end()
 })
 
+test('empty lines take room as well', t => {
+  const empty = Array.from({ length: 400 }, (_, n) => ({ ms: begin + n, nanos: 7, kind: 2, message: '' }))
+  const [chunk] = chunksOf(empty, asGiven)
+  const { times = '', kinds = '', text = '', bytes = 0 } = chunk ?? {}
+  t.ok(bytes > Buffer.byteLength(times + kinds + text), `${bytes}`)
+  t.ok(bytes > 400 * 4, `${bytes}`)
+  t.end()
+})
+
 test('what is taken out of some lines leaves the others, and their number, as they are', t => {
   const lines = ['a secret', 'plain', 'secret\tsecret'].map(message => ({
     ms: begin,

@@ -27,7 +27,9 @@ function setUp() {
         return new Map(
           [...kept].filter(([id]) => ids.includes(id)).map(([id, { next }]) => [id, next] as const)
         )
-      },
+      }
+    },
+    reads: {
       after: async (id, { from }) => {
         counts.reads++
         return (kept.get(id)?.chunks ?? []).filter(({ ordinal }) => ordinal >= from)

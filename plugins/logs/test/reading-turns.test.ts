@@ -2,7 +2,10 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { test } from 'tap'
 import { ReadingTurns } from '../kept/reading-turns.js'
 
-const wait = (ms = 10_000, signal = new AbortController().signal) => ({
+const wait = (
+  ms = 10_000,
+  signal = new AbortController().signal
+): { signal: AbortSignal; until: number } => ({
   signal,
   until: performance.now() + ms
 })
