@@ -51,7 +51,7 @@ export interface Contributions<T, K extends string = string> {
   get(key: K): T | undefined
   /** The keys of all present contributions, in the order of contributing. */
   keys(): K[]
-  /** In the order of contributing; `plugin` is the id of who does. */
+  /** In the order of contributing; `plugin` is the id of who does. The same list until a contribution comes or goes. */
   entries(): ReadonlyArray<{ readonly key: K; readonly plugin: string; readonly value: T }>
 }
 

@@ -50,7 +50,7 @@ export function routes(route: RouteDeclarer<Logs>) {
     operationId: 'ListApplicationLogs',
     summary: 'Get Logs',
     description:
-      'What the containers of the application have written, the latest first, as far as it is kept. All filters must match, and what is malformed narrows nothing. With `cursor` lines that come or go meanwhile neither repeat nor leave out any. A page whose lines are longer than 2 MiB together ends early, and so does a search that takes more than some seconds, with what it has found: `X-Next-Cursor` is where to go on.',
+      'What the containers of the application have written, the latest first, as far as it is kept. All filters must match, and what is malformed narrows nothing. With `cursor` lines that come or go meanwhile neither repeat nor leave out any. A page whose lines are longer than 1 MiB together ends early, and so does a search that takes more than some seconds, with what it has found: `X-Next-Cursor` is where to go on.',
     problems: [problems.applicationMissing, problems.busy],
     access,
     items: containerLog,

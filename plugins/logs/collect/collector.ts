@@ -32,7 +32,7 @@ interface CollectorParts {
 
 /** A source that has more than it may loses some more than that, so that it does not lose some with every line. */
 const keptShare = 0.95
-/** How often it is looked, in memory, whether another plugin has sources. */
+/** How often it is looked, in memory, whether a plugin with sources has come, or was off for a while. */
 const kindsMs = 5000
 
 /** Keeps what the containers of the installation write, while any process of it lives; one process at a time does it. */
@@ -93,11 +93,12 @@ export class Collector {
   /** A plugin that comes may have containers that run already. */
   #watchKinds(changed: () => Promise<void>): () => void {
     const { kinds, clock } = this.parts
-    let known = kinds.keys().join()
+    let known = kinds.entries()
     return clock.every(kindsMs, async () => {
-      const now = kinds.keys().join()
-      if (now !== known) await changed()
+      const now = kinds.entries()
+      if (now === known) return
       known = now
+      await changed()
     })
   }
 

@@ -1,7 +1,7 @@
 import type { KeptLine } from './chunk.js'
 
 /** What the lines of a page have together at most; one line at least is on each. */
-const mostCharacters = 2 * 1024 * 1024
+const mostCharacters = 1024 * 1024
 
 /** A line that is wanted. */
 export interface FoundLine extends KeptLine {
