@@ -21,8 +21,6 @@ export class LogPoll {
   #next: Promise<ReadonlyMap<string, number> | undefined> | undefined
   /** What the latest look has found. */
   #found = new Map<string, number>()
-  /** Of the streams that follow it. */
-  readonly #reads = new Map<string, Promise<readonly KeptChunk[]>>()
   #isFailing = false
 
   constructor(private readonly parts: PollParts) {}
@@ -40,30 +38,18 @@ export class LogPoll {
       const next = found.get(sourceId)
       if (next === undefined || next <= from) return next === undefined ? undefined : []
     }
-    const chunks = await this.#sharedRead(sourceId, from, bytes)
+    const chunks = await this.#read(sourceId, from, bytes)
     // They have been removed since: there is nothing to be read before another look.
     if (chunks.length === 0) this.#found.delete(sourceId)
     return chunks
   }
 
-  async #sharedRead(sourceId: string, from: number, bytes: number): Promise<readonly KeptChunk[]> {
-    const key = `${sourceId} ${from}`
-    const read =
-      this.#reads.get(key) ??
-      this.#read(key, async () => await this.parts.reads.after(sourceId, { from }, bytes))
-    this.#reads.set(key, read)
-    return await read
-  }
-
-  /** Those share it that come before it is there. */
-  async #read(key: string, read: () => Promise<readonly KeptChunk[]>): Promise<readonly KeptChunk[]> {
+  async #read(sourceId: string, from: number, bytes: number): Promise<readonly KeptChunk[]> {
     try {
-      return await read()
+      return await this.parts.reads.after(sourceId, { from }, bytes)
     } catch (error) {
       this.#couldNotLook(error)
       return []
-    } finally {
-      this.#reads.delete(key)
     }
   }
 

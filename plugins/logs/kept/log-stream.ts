@@ -108,10 +108,15 @@ class Reading {
   }
 }
 
-/** Without those lines that the reader has. */
-function framesOf(chunks: readonly KeptChunk[], from: number): SseFrame[] {
+/** Of pieces that streams share. */
+const framesOfPiece = new WeakMap<readonly KeptChunk[], readonly SseFrame[]>()
+
+/** Without those lines that the reader has; a piece is always read from the same line on. */
+function framesOf(chunks: readonly KeptChunk[], from: number): readonly SseFrame[] {
+  const known = framesOfPiece.get(chunks)
+  if (known !== undefined) return known
   const times = new LineTimes()
-  return chunks.flatMap(chunk =>
+  const frames = chunks.flatMap(chunk =>
     linesOf(chunk).flatMap((line, index) => {
       const ordinal = chunk.ordinal + index
       return ordinal < from
@@ -119,4 +124,6 @@ function framesOf(chunks: readonly KeptChunk[], from: number): SseFrame[] {
         : [{ id: idOf({ ...line, ordinal }), data: `${times.write(line)} ${line.message}` }]
     })
   )
+  framesOfPiece.set(chunks, frames)
+  return frames
 }
