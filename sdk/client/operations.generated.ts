@@ -3607,13 +3607,13 @@ export interface NamedOperations {
    */
   ForgetHostKeys: 'DELETE /api/projects/{projectId}/applications/{applicationId}/host-keys'
   /**
-   * Stream Logs. What the container of the application has written, as server-sent events: each `data:` is the time and the line. It ends with an event `done`; with `follow` it goes on, across deployments too, until the reader goes. Without a container there is an event `error` before `done`. A reader that comes again with the `id` of the last line it has as `Last-Event-ID` gets what was written since, each line once. A line is there about half a second after it was written.
+   * Stream Logs. What the container of the application has written, as server-sent events: each `data:` is the time and the line. It ends with an event `done`; with `follow` it goes on, across deployments too, until the reader goes or the application is deleted. Without a container there is an event `error` before `done`. A reader that comes again with the `id` of the last line it has as `Last-Event-ID` gets what was written since, each line once. A line is there about half a second after it was written.
    *
    * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
    */
   StreamLogs: 'GET /api/projects/{projectId}/applications/{applicationId}/logs'
   /**
-   * Get Logs. What the containers of the application have written, the latest first, as far as it is kept. All filters must match, and what is malformed narrows nothing. With `cursor` lines that come or go meanwhile neither repeat nor leave out any. A search for a text that takes more than some seconds ends with what it has found, and `X-Next-Cursor` is where it goes on.
+   * Get Logs. What the containers of the application have written, the latest first, as far as it is kept. All filters must match, and what is malformed narrows nothing. With `cursor` lines that come or go meanwhile neither repeat nor leave out any. A page whose lines are longer than 1 MiB together ends early, and so does a search that takes more than some seconds, with what it has found: `X-Next-Cursor` is where to go on.
    *
    * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
    */
