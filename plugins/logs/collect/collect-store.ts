@@ -20,7 +20,7 @@ export interface KnownContainer extends SeenContainer {
 }
 
 /** Chunks of one container, with the place behind them. */
-export interface KeptChunks {
+interface KeptChunks {
   readonly key: number
   readonly place: string
   readonly chunks: readonly Chunk[]

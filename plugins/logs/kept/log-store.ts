@@ -21,7 +21,7 @@ interface ChunkRow extends Omit<KeptChunk, 'beginsAt'> {
 }
 
 /** What one container has written. */
-export interface SessionRow {
+interface SessionRow {
   readonly container_id: string
   readonly deployment_id: string | null
   readonly first_at: Date | null

@@ -7,7 +7,7 @@ import type { Test } from 'tap'
 const enginePath = (process.env.DOCKER_HOST ?? 'unix:///var/run/docker.sock').replace('unix://', '')
 
 /** The engine of the tests behind a socket of its own, whose connections can be cut. */
-export interface EngineProxy {
+interface EngineProxy {
   /** For DOCKER_HOST. */
   readonly address: string
   /** Cuts all connections. */

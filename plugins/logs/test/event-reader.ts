@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 
-export interface LogEvent {
+interface LogEvent {
   readonly id?: string
   readonly event?: string
   readonly data: string

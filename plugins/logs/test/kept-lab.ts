@@ -11,7 +11,7 @@ import { levelOfLine } from '../collect/level.js'
 import { chunksOf, kindOf } from '../kept/chunk.js'
 import { LineTimes } from '../kept/line-time.js'
 
-export interface WrittenLine {
+interface WrittenLine {
   /** `2026-01-02T03:04:05.678901234Z`. */
   readonly time: string
   readonly text: string

@@ -9,7 +9,7 @@ import type { LogPlace } from './log-place.js'
  * - `first`: the same, and what followed the place is not there any more
  * - `too-late`: the place is before the first message that was asked for
  */
-export type Finding = 'known' | 'new' | 'first' | 'too-late'
+type Finding = 'known' | 'new' | 'first' | 'too-late'
 
 /** The two streams are kept out of the order of their times by less than this: each waits for the other's write. */
 const disorderMs = 20
