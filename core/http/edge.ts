@@ -25,6 +25,7 @@ import { BodyWatch, type WatchedBody } from './body-watch.js'
 import { clientOf, isTrusted } from './client-address.js'
 import { applyCors } from './cors.js'
 import type { Guard } from './guard.js'
+import { treatHeadAsGet } from './head-only.js'
 import { refuseHead } from './head-refusal.js'
 import { PlatformRequest } from './platform-request.js'
 import { PlatformResponse } from './platform-response.js'
@@ -257,8 +258,7 @@ export class Edge {
       this.#bodies.add(request, response, unread)
       return
     }
-    // A HEAD is a GET whose body node leaves out.
-    if (request.method === 'HEAD') request.method = 'GET'
+    treatHeadAsGet(request)
     const url = request.url ?? '/'
     // PostgreSQL stores no NUL, and no honest address holds one.
     if (url.includes('%00')) throw problems.nul()

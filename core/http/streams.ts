@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { type DownloadReply, type Log, Problem, type SseFrame, type StreamReply, Turns } from 'busbar/sdk'
 import { longestTimerMs } from '../clock/clock.js'
 import { faultOf } from '../frames/fault.js'
+import { wantsHeadOnly } from './head-only.js'
 import type { RequestContext } from './request-context.js'
 
 const accessLost = new Problem(404, 'E_NOT_FOUND', 'not found')
@@ -29,6 +30,11 @@ export async function sendEvents(
   const beat = (): void => {
     if (!response.writableNeedDrain && !response.destroyed) response.write(': ping\n\n')
   }
+  if (wantsHeadOnly(context.raw)) {
+    endSource(iterator)
+    response.end()
+    return
+  }
   const beating = heartbeatMs === null ? undefined : setInterval(beat, heartbeatMs)
   if (heartbeatMs !== null) beat()
   const unwatch = context.watchAccess(() => {
@@ -46,9 +52,13 @@ export async function sendEvents(
     clearInterval(beating)
     unwatch()
     response.end()
-    // Not awaited: a source that hangs must not keep the response open.
-    void (async () => iterator.return?.())().catch(() => {})
+    endSource(iterator)
   }
+}
+
+/** Not awaited: a source that hangs must not keep the response open. */
+function endSource(iterator: AsyncIterator<unknown>): void {
+  void (async () => iterator.return?.())().catch(() => {})
 }
 
 /** Whether the request has ended is asked before every step: a promise that lost a race is never looked at again. */

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { allow, definePlugin, type SseFrame, sse } from 'busbar/sdk'
 import { createTestKernel, type TestClient, until } from 'busbar/sdk/testing'
@@ -79,4 +80,22 @@ test('a user has so many event streams open at once, by whatever credential, and
   await until(() => ended === before + 1, 'the first one has ended')
   t.equal((await open(token)).statusCode, 200)
   t.equal((await open(session)).statusCode, 429)
+})
+
+test('a HEAD of an event stream is answered to its end, and the connection serves what comes next', async t => {
+  const k = await createTestKernel({ inline: [streams] })
+  t.teardown(() => k.close())
+  const before = given
+  const socket = connect({ host: '127.0.0.1', port: Number(new URL(k.url).port) })
+  t.teardown(() => socket.destroy())
+  let answers = ''
+  socket.setEncoding('utf8').on('data', (piece: string) => {
+    answers += piece
+  })
+  const head = (method: string, path: string) => `${method} ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
+  socket.write(head('HEAD', '/api/streams/open') + head('GET', '/api/version'))
+  await until(() => answers.includes('"version"'), 'the second answer')
+  t.match(answers, /^HTTP\/1\.1 200 OK\r\n[\s\S]*content-type: text\/event-stream\r\n/)
+  t.notMatch(answers, 'data:')
+  t.equal(given, before, 'its source has not begun')
 })
