@@ -119,7 +119,7 @@ export class CollectStore {
 
   /**
    * Makes known what was not, in the order given, and tells what is known of each. What belongs to an application that is not there
-   * any more is left out.
+   * any more, or is being deleted and has nothing kept, is left out.
    */
   async register(seen: readonly SeenContainer[], at: Date): Promise<KnownContainer[]> {
     const given = {
@@ -141,7 +141,7 @@ export class CollectStore {
       `
       insert into $schema.source (id, type, application_id)
       select distinct on (s.id) s.id, s.type, a.id from unnest(cast(:sources as uuid[]), cast(:types as text[])) as s (id, type)
-      left join ${applicationTable.name} a on a.id = s.id and s.type = 'application'
+      left join ${applicationTable.name} a on a.id = s.id and s.type = 'application' and a.deleting_at is null
       where s.type <> 'application' or a.id is not null on conflict (id) do nothing`,
       given,
       tx

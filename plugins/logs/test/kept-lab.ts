@@ -63,19 +63,20 @@ export class KeptLab {
       new Date()
     )
     if (container === undefined) throw new Error('the container is not known')
-    for (const lines of lists) {
-      const kept = lines.map(({ time, text, stream = 'stdout' }) => ({
-        ...times.read(time),
-        kind: kindOf(levelOfLine(text), stream),
-        message: text
-      }))
-      const chunks = chunksOf(kept, text => text)
-      // The platform's own collector may have begun meanwhile.
-      for (let written: object | undefined; written === undefined; )
-        written = await store.write(await store.begin(), [
-          { key: container.key, place: randomUUID(), chunks }
-        ])
-    }
+    const chunks = lists.flatMap(lines =>
+      chunksOf(
+        lines.map(({ time, text, stream = 'stdout' }) => ({
+          ...times.read(time),
+          kind: kindOf(levelOfLine(text), stream),
+          message: text
+        })),
+        text => text
+      )
+    )
+    if (chunks.length === 0) return
+    // The platform's own collector may have begun meanwhile.
+    for (let written: object | undefined; written === undefined; )
+      written = await store.write(await store.begin(), [{ key: container.key, place: randomUUID(), chunks }])
   }
 
   async page(query = '') {
