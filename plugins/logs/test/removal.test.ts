@@ -17,9 +17,9 @@ test('lines go when they are older than the setting says, and the others stay', 
   const admin = await lab.k.as.session('admin')
   t.equal((await admin.put('/api/plugins/logs/config', { retention_days: 3 })).status, 200)
   t.match(await admin.put('/api/plugins/logs/config', { retention_days: 0 }), { status: 400 })
-  const hour = 3_600_000
+  const later = 5000
   const lists = Array.from({ length: 600 }, (_, n) => [
-    { time: at(n < 560 ? n : 5 * hour + n), text: `line ${n}` }
+    { time: at(n < 560 ? n : later + n), text: `line ${n}` }
   ])
   await lab.write(lab.containerOf('a'), first, ...lists)
   await lab.write(lab.containerOf('b'), second, [{ time: at(2), text: 'old' }])
@@ -38,10 +38,10 @@ test('lines go when they are older than the setting says, and the others stay', 
   t.match((await kept())[0], {
     text: 'line 560',
     lines: 40,
-    first_at: new Date(Date.parse(at(5 * hour + 560))),
-    last_at: new Date(Date.parse(at(5 * hour + 599)))
+    first_at: new Date(Date.parse(at(later + 560))),
+    last_at: new Date(Date.parse(at(later + 599)))
   })
-  await clock.advance(6 * hour)
+  await clock.advance(2 * later)
   await lab.k.enqueue('logs', 'schedule.retention', {})
   await until(async () => (await kept()).length === 0, 'the others are gone too')
   // The collector may have forgotten them, as the engine has none of that name.
