@@ -124,6 +124,8 @@ const expiredEveryMs = 10_000
 const sweepEveryMs = 3_600_000
 const subscribeLimitMs = 10_000
 const keptAnswerBytes = 16 * 2 ** 20
+/** The contract: a socket on `/api/ws` has the rights of its handshake, and a revoked token or a demoted user keeps it. */
+const outlivedBySockets = ['role', 'token', 'project'] as const
 
 /**
  * Assembles and starts the platform. Read this to see the system: what there is, what it is made from,
@@ -206,7 +208,7 @@ export async function startKernel({
       maxConnectionsPerUser: settings.maxSocketsPerUser,
       relay: createRelay({ signals: listener, log }),
       authority: authorityOf(projects),
-      holdCredential: (caller, lost) => held.hold(caller, lost)
+      holdCredential: (caller, lost) => held.hold(caller, lost, outlivedBySockets)
     })
     projects.watchers.add(change => {
       hub.recheck(change)

@@ -60,7 +60,8 @@ export interface Credentials {
   refreshDigest(headers: IncomingHttpHeaders): string | undefined
   /**
    * Makes every process forget the credentials of a user or session, a token, the tokens pinned to a project,
-   * or all: this one at once, or right after `tx` has committed, and the others a moment later.
+   * or all: this one at once, or right after `tx` has committed, and the others a moment later. `role` is those of a
+   * user who has got another role, as opposed to one who has signed out or gone: sockets on `/api/ws` stay open.
    */
-  forget(kind: 'user' | 'session' | 'token' | 'project' | 'all', id: string, tx?: Tx): Promise<void>
+  forget(kind: 'user' | 'role' | 'session' | 'token' | 'project' | 'all', id: string, tx?: Tx): Promise<void>
 }

@@ -14,7 +14,7 @@ export interface KnownCredential {
 
 /** Which credentials no longer are what they were. */
 export type Revoked =
-  | { readonly kind: 'user' | 'session' | 'token' | 'project'; readonly id: string }
+  | { readonly kind: 'user' | 'role' | 'session' | 'token' | 'project'; readonly id: string }
   | { readonly kind: 'all' }
 
 /** Credentials by the digest of their value. */
@@ -33,6 +33,7 @@ export function isRevoked(caller: SignedInCaller, revoked: Revoked): boolean {
     case 'all':
       return true
     case 'user':
+    case 'role':
       return caller.user.id === revoked.id
     case 'session':
       return caller.kind === 'session' && caller.sessionId === revoked.id

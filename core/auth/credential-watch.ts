@@ -17,6 +17,7 @@ const findLimitMs = 15_000
 interface Held {
   readonly caller: SignedInCaller
   readonly lost: () => void
+  readonly outlives: readonly Revoked['kind'][]
   /** When it is to be asked again: at the credential's end, or at once when the look-up failed. */
   askAtMs: number
 }
@@ -47,9 +48,12 @@ export class CredentialWatch {
     })
   }
 
-  /** Calls `lost`, once, when the credential has ended or gives other rights; returns how to stop. */
-  hold(caller: SignedInCaller, lost: () => void): () => void {
-    const held: Held = { caller, lost, askAtMs: Infinity }
+  /**
+   * Calls `lost`, once, when the credential has ended or gives other rights; returns how to stop. After a change that is
+   * among `outlives` nothing is asked: what is open goes on by the identity it was opened with, until something else ends it.
+   */
+  hold(caller: SignedInCaller, lost: () => void, outlives: Held['outlives'] = []): () => void {
+    const held: Held = { caller, lost, outlives, askAtMs: Infinity }
     this.#held.add(held)
     // It may have ended since the guard looked.
     void this.#ask(held)
@@ -68,7 +72,8 @@ export class CredentialWatch {
   #changed(revoked: Revoked): void {
     // What is being read may be from before.
     this.#asking.clear()
-    for (const held of this.#held) if (isRevoked(held.caller, revoked)) void this.#ask(held)
+    for (const held of this.#held)
+      if (isRevoked(held.caller, revoked) && !held.outlives.includes(revoked.kind)) void this.#ask(held)
   }
 
   async #ask(held: Held): Promise<void> {

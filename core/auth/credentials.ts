@@ -7,7 +7,7 @@ import { digestOf, looksLike, newSecret } from './secret-value.js'
 
 /** Carries `<kind>:<id>` of the credentials that are no longer what they were. */
 export const credentialsTopic = 'credentials'
-const kinds = ['user', 'session', 'token', 'project'] as const
+const kinds = ['user', 'role', 'session', 'token', 'project'] as const
 
 /** What the plugin that keeps credentials is given: secrets read as the guard reads them, and its cache. */
 export function createCredentials({

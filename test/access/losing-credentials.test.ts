@@ -33,6 +33,13 @@ async function hasEnded(t: Test, held: Held): Promise<void> {
   await t.resolves(held.streamEnded, 'the stream')
 }
 
+/** A socket on `/api/ws` has the rights of its handshake until it drops. */
+async function hasEndedButForChannels(t: Test, { channel, socket, streamEnded }: Held): Promise<void> {
+  t.equal(await socket.closed(limitMs), 1008, 'the socket of a plugin')
+  await t.resolves(streamEnded, 'the stream')
+  t.equal(channel.closeCode, undefined, 'the socket with its subscriptions is open')
+}
+
 async function goesOn(t: Test, k: TestKernel, held: Held, channel: string, word: string): Promise<void> {
   await hears(k, held.channel, channel, word)
   held.socket.send(word)
@@ -68,7 +75,9 @@ test('what is open ends with the credential it was opened with, in any process, 
     new TestClient(k.url, { authorization: `Bearer ${token.body.token as string}` })
   )
   t.equal((await ann.delete(`/api/tokens/${token.body.id as string}`)).status, 200)
-  for (const held of removed) await hasEnded(t, held)
+  for (const held of removed) await hasEndedButForChannels(t, held)
+  for (const [at, held] of removed.entries())
+    await hears([k, two][at] as TestKernel, held.channel, channel, 'a token that was revoked')
   await goesOn(t, two, remains, channel, 'token')
 
   const refreshing = await signIn(k, 'ann')
@@ -84,6 +93,29 @@ test('what is open ends with the credential it was opened with, in any process, 
   })
   t.equal(changed.status, 200)
   for (const held of refreshed) await hasEnded(t, held)
+})
+
+test('who gets another role keeps their sockets on /api/ws, by session and by token, until the account goes', async t => {
+  const k = await createTestKernel({ inline: [live] })
+  t.teardown(async () => {
+    await k.close()
+  })
+  const admin = await k.as.session()
+  const { id } = await k.user('ben')
+  const promoted = await admin.put(`/api/users/${id}/role`, { role: 'admin' })
+  t.equal(promoted.status, 200, JSON.stringify(promoted.body))
+  const { project, channel } = await projectOf(admin)
+  const ben = await signIn(k, 'ben')
+  const issued = await ben.post('/api/tokens', { name: 'ci', scopes: ['read'] })
+  const token = new TestClient(k.url, { authorization: `Bearer ${issued.body.token as string}` })
+  const all = [await hold(k, ben, project, channel), await hold(k, token, project, channel)]
+  t.equal((await admin.put(`/api/users/${id}/role`, { role: 'member' })).status, 200)
+  for (const held of all) await hasEndedButForChannels(t, held)
+  for (const held of all) await hears(k, held.channel, channel, 'demoted')
+  t.match(await k.as.anonymous().get('/api/auth/me'), { status: 401 })
+  t.equal((await ben.get('/api/auth/me')).status, 401, 'the session itself has ended')
+  t.equal((await admin.delete(`/api/users/${id}`)).status, 200)
+  for (const { channel: socket } of all) t.equal(await socket.closed(limitMs), 1008, 'the account has gone')
 })
 
 test('what is open ends when identity comes back with rules that give fewer rights, and tokens go on', async t => {

@@ -37,10 +37,11 @@ export class SessionIssuer {
     return await this.start(user, client, tx)
   }
 
-  async endAll(userId: string, tx: Tx): Promise<void> {
+  /** `why` is what has become of the user: of another role the kernel is told, as sockets outlive that. */
+  async endAll(userId: string, tx: Tx, why: 'user' | 'role' = 'user'): Promise<void> {
     const { store, credentials } = this.parts
     await store.deleteOfUser(userId, tx)
-    await credentials.forget('user', userId, tx)
+    await credentials.forget(why, userId, tx)
   }
 
   /** New secrets for a session; undefined when it has ended or its user has gone. */

@@ -123,7 +123,7 @@ export class UserService implements Users {
       if (user.role === role) return withoutSecrets(user)
       const row = await store.update(userId, { role }, clock.now(), tx)
       if (row === undefined) throw problems.userNotFound()
-      await issuer.endAll(userId, tx)
+      await issuer.endAll(userId, tx, 'role')
       // What an admin has begun to give does not outlive being one.
       await invitations.deletePendingFrom(userId, tx)
       return row
