@@ -1,8 +1,8 @@
-import { rm } from 'node:fs/promises'
 import { type Benchmark, count, millis, oursAtMost, type Row, ratioAtMost } from './benchmark.js'
 import { ByHand } from './rig/by-hand.js'
 import { Deployer, removeProject } from './rig/deployer.js'
-import { openPlatform, type Platform, temporaryFolder } from './rig/platform.js'
+import { removeFolder, temporaryFolder } from './rig/leftovers.js'
+import { openPlatform, type Platform } from './rig/platform.js'
 import { Repository } from './rig/repository.js'
 import { type VisitorReport, Visitors } from './rig/visitors.js'
 import { median, medianRatio } from './statistics.js'
@@ -31,7 +31,7 @@ export const deploys: Benchmark = {
       await removeProject(platform)
       await platform.close()
       await repository.close()
-      await rm(directory, { recursive: true, force: true })
+      await removeFolder(directory)
     }
   }
 }

@@ -1,9 +1,9 @@
-import { rm } from 'node:fs/promises'
 import pg from 'pg'
 import { type Benchmark, count, mebibytes, type Row, ratioAtMost } from './benchmark.js'
 import { docker, execute } from './rig/commands.js'
 import { Deployer, removeProject } from './rig/deployer.js'
-import { openPlatform, type Platform, temporaryFolder } from './rig/platform.js'
+import { removeFolder, temporaryFolder } from './rig/leftovers.js'
+import { openPlatform, type Platform } from './rig/platform.js'
 import { Repository } from './rig/repository.js'
 
 const deploys = 50
@@ -34,7 +34,7 @@ export const disk: Benchmark = {
       await removeProject(platform)
       await platform.close()
       await repository.close()
-      await rm(directory, { recursive: true, force: true })
+      await removeFolder(directory)
     }
   }
 }

@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Benchmark, mebibytes, millis, type Row, ratioAtMost } from './benchmark.js'
 import {
@@ -12,7 +11,8 @@ import {
 import { ByHand } from './rig/by-hand.js'
 import { Deployer, removeProject } from './rig/deployer.js'
 import { expect } from './rig/expect.js'
-import { openPlatform, type Platform, temporaryFolder } from './rig/platform.js'
+import { removeFolder, temporaryFolder } from './rig/leftovers.js'
+import { openPlatform, type Platform } from './rig/platform.js'
 import { Repository } from './rig/repository.js'
 import { median, medianRatio } from './statistics.js'
 
@@ -46,7 +46,7 @@ async function measureKind(measured: MeasuredKind): Promise<Row[]> {
     await removeProject(platform)
     await platform.close()
     await repository.close()
-    await rm(directory, { recursive: true, force: true })
+    await removeFolder(directory)
   }
 }
 

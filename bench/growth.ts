@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
@@ -14,21 +13,27 @@ import {
   type Row,
   ratioAtMost
 } from './benchmark.js'
-import { Deployer, removeProject } from './rig/deployer.js'
+import { Deployer } from './rig/deployer.js'
+import { databaseFolder, removeFolder, temporaryFolder } from './rig/leftovers.js'
 import { costOf, type LoadGenerator, startLoadGenerator } from './rig/load.js'
-import { openPlatform, type Platform, restarted, temporaryFolder } from './rig/platform.js'
+import { openPlatform, type Platform, restarted } from './rig/platform.js'
 import { cpuMicros, memoryOf } from './rig/process-usage.js'
 import { Repository } from './rig/repository.js'
-import { fillApplications, multiply } from './rig/rows.js'
+import { fillApplications, multiply, multiplyDeployments } from './rig/rows.js'
 import { median, medianRatio } from './statistics.js'
 
 const few = 50
 const many = 5_000
 /** Of the many. What each costs is told, so that a machine need not hold a thousand. */
-const running = 60
-const records = { few: 1_000, many: 1_000_000 }
-const starts = 5
-const settleMs = 60_000
+const running = 20
+const deployedAtOnce = 4
+/** With so many at once, one user's budget of requests has room for this. */
+const pollMs = 1_000
+/** Of an application the platform keeps two hundred deployments. */
+const records = { few: 1_000, many: 1_000_000, ofEach: 199 }
+const starts = 3
+const settleMs = 30_000
+/** Two looks at the health of what runs. */
 const idleMs = 60_000
 const connections = 8
 const amount = connections * 60
@@ -42,8 +47,10 @@ export const growth: Benchmark = {
     const directory = await temporaryFolder()
     const repository = await Repository.create(directory)
     const embedded = await startEmbedded({
-      directory: join(directory, 'database'),
-      log: pino({ level: 'silent' })
+      directory: join(directory, databaseFolder),
+      log: pino({ level: 'silent' }),
+      // What is measured is read; what is written is written to be read.
+      fsync: false
     })
     const tokensEach = 4 * connections * rounds
     const generator = await startLoadGenerator()
@@ -57,13 +64,12 @@ export const growth: Benchmark = {
       }
       return await measure(again, generator, database, repository)
     } finally {
-      await removeProject(platform)
       await database.end()
       await generator.stop()
       await platform.close()
       await embedded.stop()
       await repository.close()
-      await rm(directory, { recursive: true, force: true })
+      await removeFolder(directory)
     }
   }
 }
@@ -75,6 +81,7 @@ async function measure(
   repository: Repository
 ): Promise<Row[]> {
   const empty = await restAfterStarts(again)
+  note(`an empty platform: ${told(empty)}`)
   let { platform } = empty
   const path = `/api/projects/${platform.projectId}/applications`
   const page = `${path}?limit=50`
@@ -82,12 +89,14 @@ async function measure(
   await fillApplications(platform, database, path, few)
   const smallPage = await costsOf(platform, generator, page)
   const deployed = await deploySome(platform, repository)
+  note(`${running} applications run`)
   await multiply(database, 'applications.application', 'project_id', platform.projectId, many - few - running)
   await database.query('analyze')
   const full = await restAfterStarts(again)
   platform = full.platform
+  note(`${many} applications: ${told(full)}`)
   const largePage = await costsOf(platform, generator, page)
-  const grown = many - 0
+  const grown = many
   return [
     {
       measure: 'no application: CPU of an idle platform',
@@ -120,6 +129,12 @@ async function measure(
   ]
 }
 
+/** It takes minutes: who waits sees that it goes on. */
+const note = (what: string): void => console.error(`  growth: ${what}`)
+
+const told = ({ idleMicros, residentMib, startMs }: Rest): string =>
+  `${((100 * idleMicros) / idleMs / 1000).toFixed(2)} % of a core, ${residentMib.toFixed(0)} MiB, listening after ${median(startMs).toFixed(0)} ms`
+
 interface Rest {
   readonly platform: Platform
   /** CPU time within `idleMs` with nobody asking for anything. */
@@ -142,15 +157,21 @@ async function restAfterStarts(again: () => Promise<Platform>): Promise<Rest> {
   return { platform, idleMicros: cpuMicros(pid) - before, residentMib: memoryOf(pid).residentMib, startMs }
 }
 
-/** Applications that serve, one after the other; the path of the first. */
+/** Applications that serve; the path of the first. */
 async function deploySome(platform: Platform, repository: Repository): Promise<string> {
-  let first: string | undefined
-  for (let n = 0; n < running; n++) {
+  const deploy = async (): Promise<string> => {
     const application = await Deployer.create(platform.admin, platform.projectId, repository.url)
-    await application.finished(await application.start())
-    first ??= application.path
+    await application.finished(await application.start(), pollMs)
+    return application.path
   }
-  return first ?? ''
+  // What the others need of its build is there then.
+  const first = await deploy()
+  let left = running - 1
+  const workers = Array.from({ length: deployedAtOnce }, async () => {
+    while (left-- > 0) await deploy()
+  })
+  await Promise.all(workers)
+  return first
 }
 
 /** Pages of what is recorded, among few and among many. */
@@ -162,27 +183,36 @@ async function recordPages(
   deployed: string
 ): Promise<Row[]> {
   const id = deployed.slice(path.length + 1)
-  const pages = {
-    'deployments of one application': [
-      `${deployed}/deployments?limit=50`,
-      async (times: number) => await multiply(database, 'deployments.deployment', 'application_id', id, times)
-    ],
-    'audit records': [
-      '/api/audit-logs?limit=50',
-      async (times: number) => await multiply(database, 'kernel.audit_log', 'action', 'login', times)
-    ]
-  } as const
-  const rows: Row[] = []
-  for (const [what, [address, fill]] of Object.entries(pages)) {
-    await fill(records.few)
-    await database.query('analyze')
-    const small = await costsOf(platform, generator, address)
-    await fill(records.many - records.few)
-    await database.query('analyze')
-    const large = await costsOf(platform, generator, address)
-    rows.push(pageRow(`a page of 50 of ${records.many} ${what}; of ${records.few}`, large, small))
+  const ofAll = 'deployments of all applications'
+  const ofOne = 'deployments of one of them'
+  const audited = 'audit records'
+  const addresses = {
+    [ofAll]: '/api/deployments?limit=50',
+    [ofOne]: `${deployed}/deployments?limit=50`,
+    [audited]: '/api/audit-logs?limit=50'
   }
-  return rows
+  const measured = async (): Promise<Readonly<Record<string, PageCosts>>> => {
+    await database.query('analyze')
+    const costs: Record<string, PageCosts> = {}
+    for (const [what, address] of Object.entries(addresses))
+      costs[what] = await costsOf(platform, generator, address)
+    return costs
+  }
+  const fill = async (deploymentsEach: number, auditRecords: number): Promise<void> => {
+    await multiplyDeployments(database, id, deploymentsEach)
+    await multiply(database, 'kernel.audit_log', 'action', 'login', auditRecords)
+  }
+  await fill(1, records.few)
+  const few = await measured()
+  note('pages among few records were measured')
+  await fill(records.ofEach, records.many - records.few)
+  note(`there are ${records.many} deployments and as many audit records`)
+  const large = await measured()
+  return Object.keys(addresses).map(what => {
+    const [one, other] = [large[what], few[what]]
+    if (one === undefined || other === undefined) throw new Error(`${what} were not measured`)
+    return pageRow(`a page of 50 of ${what}, of which there are ${records.many} in all; of few`, one, other)
+  })
 }
 
 interface PageCosts {

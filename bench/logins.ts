@@ -1,9 +1,9 @@
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { TestClient } from 'busbar/sdk/testing'
 import { type Benchmark, millis, oursAtMost, percent, type Row } from './benchmark.js'
 import { expect } from './rig/expect.js'
-import { startPlatform, temporaryFolder } from './rig/platform.js'
+import { removeFolder, temporaryFolder } from './rig/leftovers.js'
+import { startPlatform } from './rig/platform.js'
 import { median, medianRatio } from './statistics.js'
 
 const pairs = 100
@@ -27,7 +27,7 @@ export const logins: Benchmark = {
       return await measure(new TestClient(`http://127.0.0.1:${process.ready.port}`))
     } finally {
       await process.stop()
-      await rm(directory, { recursive: true, force: true })
+      await removeFolder(directory)
     }
   }
 }

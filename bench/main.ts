@@ -12,6 +12,7 @@ import { lists } from './lists.js'
 import { logins } from './logins.js'
 import { logs } from './logs.js'
 import { requests } from './requests.js'
+import { removeLeftovers, removeOnSignals } from './rig/leftovers.js'
 import { start } from './start.js'
 import { printTable } from './table.js'
 import { toggles } from './toggles.js'
@@ -19,6 +20,8 @@ import { toggles } from './toggles.js'
 const benchmarks = [requests, lists, bus, toggles, start, logins, logs, deploys, engines, disk, growth]
 
 const wanted = process.argv.slice(2)
+removeOnSignals()
+await removeLeftovers()
 console.log(
   'The machine is noisy: only the ratios count. Each is the median of rounds in which both sides ran in turn.'
 )

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -16,7 +15,8 @@ import {
   type Row,
   ratioAtMost
 } from './benchmark.js'
-import { quietly, startPlatform, temporaryFolder } from './rig/platform.js'
+import { removeFolder, temporaryFolder } from './rig/leftovers.js'
+import { quietly, startPlatform } from './rig/platform.js'
 import type { PlatformReady, Variant } from './rig/platform-server.js'
 import { cpuMicros, memoryOf } from './rig/process-usage.js'
 import { median, medianRatio } from './statistics.js'
@@ -45,7 +45,7 @@ export const start: Benchmark = {
       return await measure(embedded.url, directory)
     } finally {
       await embedded.stop()
-      await rm(directory, { recursive: true, force: true })
+      await removeFolder(directory)
     }
   }
 }

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { endsWithBenchmark } from './leftovers.js'
 
 /** What a child process can be asked to do. Arguments and results cross a pipe as JSON. */
 type Commands = Readonly<Record<string, (...args: never[]) => unknown>>
@@ -65,7 +66,14 @@ export class Child<Ready, C extends Commands> {
         throw new Error(`${file.pathname} ended with ${String(code)} before it was ready`)
       })
     ])
-    return new Child<Ready, C>(child, child.pid ?? 0, first[0])
+    const started = new Child<Ready, C>(child, child.pid ?? 0, first[0])
+    child.once(
+      'exit',
+      endsWithBenchmark(async () => {
+        await started.stop()
+      })
+    )
+    return started
   }
 
   async ask<K extends keyof C & string>(

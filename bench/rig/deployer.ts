@@ -52,7 +52,7 @@ export class Deployer {
   }
 
   /** Until the record says that it has ended well. */
-  async finished(id: string): Promise<void> {
+  async finished(id: string, everyMs = pollMs): Promise<void> {
     const end = performance.now() + limitMs
     for (;;) {
       const deployment = expect(await this.client.get(`${this.path}/deployments/${id}`), 200) as Deployment
@@ -63,7 +63,7 @@ export class Deployer {
         return
       }
       if (performance.now() > end) throw new Error(`the deployment is still ${deployment.status}`)
-      await sleep(pollMs)
+      await sleep(everyMs)
     }
   }
 

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { chmod, mkdtemp, open, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { TestClient } from 'busbar/sdk/testing'
 import { Child } from './child.js'
 import { expect } from './expect.js'
+import { removeFolder, temporaryFolder } from './leftovers.js'
 import type { PlatformCommands, PlatformReady, Variant } from './platform-server.js'
 import { createTokens, mostTokens, type TokenPool } from './tokens.js'
 
@@ -46,7 +46,7 @@ export async function openPlatform({
   })
   const close = async (): Promise<void> => {
     await process.stop()
-    await rm(directory, { recursive: true, force: true })
+    await removeFolder(directory)
   }
   try {
     const url = `http://127.0.0.1:${process.ready.port}`
@@ -119,13 +119,6 @@ export const quietly = {
   BUSBAR_PLUGINS: '',
   BUILD_ENGINE: 'classic'
 } as const
-
-/** An embedded PostgreSQL that was started by root runs as another user and must get at its data. */
-export async function temporaryFolder(): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'busbar-bench-'))
-  await chmod(directory, 0o711)
-  return directory
-}
 
 /** Several, because everybody has a budget of requests; no more than may sign in within a minute. */
 async function signInAdmins(url: string, count: number): Promise<TestClient[]> {

@@ -31,7 +31,7 @@ export async function fillApplications(
   )
 }
 
-/** Copies one row, under names of their own. */
+/** Copies one row, under names of their own. A million take seconds, as nearly each value is a constant. */
 export async function multiply(
   database: pg.Client,
   table: string,
@@ -39,11 +39,59 @@ export async function multiply(
   value: string,
   times: number
 ): Promise<void> {
+  await copy(database, { table, key, value, copies: `generate_series(1, ${times}) as n` })
+}
+
+/** Copies one deployment to all applications, so many times, as if there had been one a minute. */
+export async function multiplyDeployments(
+  database: pg.Client,
+  applicationId: string,
+  times: number
+): Promise<void> {
+  await copy(database, {
+    table: 'deployments.deployment',
+    key: 'application_id',
+    value: applicationId,
+    copies: `applications.application a, generate_series(1, ${times}) as n`,
+    values: {
+      application_id: 'a.id',
+      project_id: 'a.project_id',
+      started_at: "one.started_at - n * interval '1 minute'",
+      http_check: 'null'
+    }
+  })
+}
+
+async function copy(
+  database: pg.Client,
+  {
+    table,
+    key,
+    value,
+    copies,
+    values = {}
+  }: {
+    readonly table: string
+    readonly key: string
+    readonly value: string
+    readonly copies: string
+    readonly values?: Readonly<Record<string, string>>
+  }
+): Promise<void> {
+  const { rows } = await database.query<{ name: string }>(
+    `select quote_ident(attname) as name from pg_attribute
+    where attrelid = $1::regclass and attnum > 0 and not attisdropped and attgenerated = '' order by attnum`,
+    [table]
+  )
+  const names = rows.map(({ name }) => name)
+  const own: Readonly<Record<string, string>> = {
+    id: 'gen_random_uuid()',
+    slug: 'gen_random_uuid()::text',
+    ...values
+  }
   await database.query(
-    `
-    insert into ${table} select (jsonb_populate_record(null::${table},
-      to_jsonb(one) || jsonb_build_object('id', gen_random_uuid(), 'slug', gen_random_uuid()))).*
-    from (select * from ${table} where ${key} = $1 limit 1) as one, generate_series(1, $2::int)`,
-    [value, times]
+    `insert into ${table} (${names.join(', ')}) select ${names.map(name => own[name] ?? `one.${name}`).join(', ')}
+    from (select * from ${table} where ${key} = $1 limit 1) as one, ${copies}`,
+    [value]
   )
 }
