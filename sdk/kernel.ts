@@ -69,6 +69,7 @@ export interface Events {
 
 /** Live data: at most once, ordered per channel. A message without subscribers costs nothing. */
 export interface Bus {
+  /** Of at most 1 MiB as JSON; what is longer is told nobody, and logged. */
   publish(channel: string, event: string, data: unknown): void
   /** False without a subscriber in this process or another: a producer may skip the work. */
   hasSubscribers(channel: string): boolean

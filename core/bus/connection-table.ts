@@ -4,6 +4,7 @@ import { whenLate } from '../clock/waits.js'
 import { type BusCounts, noBusCounts } from './bus-counts.js'
 import { Connection, type Subscribable } from './connection.js'
 import { startHeartbeat } from './heartbeat.js'
+import type { Relay } from './relay.js'
 
 /** How long `close` waits for clients to answer the close frame. */
 const closeWithinMs = 1000
@@ -16,6 +17,8 @@ interface ConnectionTableParts {
   readonly maxPerUser: number
   readonly subscribable: Subscribable
   readonly counts?: BusCounts
+  /** The other processes of the installation, which count for the cap too. */
+  readonly others?: Pick<Relay, 'countSockets' | 'socketsElsewhere'> | undefined
 }
 
 /** The open sockets, and how many each user has. */
@@ -49,11 +52,11 @@ export class ConnectionTable {
       webSocket.terminate()
       return undefined
     }
-    if (own >= maxPerUser) {
+    if (own + (this.parts.others?.socketsElsewhere(caller.user.id) ?? 0) >= maxPerUser) {
       this.#turnAway(webSocket)
       return undefined
     }
-    this.#countOf.set(caller.user.id, own + 1)
+    this.#count(caller.user.id, own + 1)
     const giveUp = (): void => {
       log.debug({ user: caller.user.id }, 'a client that did not read was disconnected')
       counts.disconnected++
@@ -100,9 +103,13 @@ export class ConnectionTable {
   #dismiss(connection: Connection): void {
     this.#open.delete(connection)
     const userId = connection.caller.user.id
-    const left = (this.#countOf.get(userId) ?? 1) - 1
-    if (left > 0) this.#countOf.set(userId, left)
-    else this.#countOf.delete(userId)
+    this.#count(userId, (this.#countOf.get(userId) ?? 1) - 1)
     if (this.#open.size === 0) this.#onEmpty?.()
+  }
+
+  #count(userId: string, count: number): void {
+    if (count > 0) this.#countOf.set(userId, count)
+    else this.#countOf.delete(userId)
+    this.parts.others?.countSockets(userId, count)
   }
 }

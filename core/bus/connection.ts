@@ -1,8 +1,9 @@
 import type { SignedInCaller } from 'busbar/sdk'
-import type { WebSocket } from 'ws'
+import { WebSocket } from 'ws'
 import type { BusCounts } from './bus-counts.js'
 import type { Verdict } from './channel-access.js'
 import { serverFrameText } from './client-frame.js'
+import { FrameBudget } from './frame-budget.js'
 import type { Follower } from './heartbeat.js'
 import { batchOf, Outbox } from './outbox.js'
 import type { Topic } from './topic.js'
@@ -41,6 +42,9 @@ export class Connection implements Follower {
   #waiting: Question[] = []
   readonly #refused: string[] = []
   #running = 0
+  readonly #budget = new FrameBudget(performance.now())
+  /** Runs while frames beyond the budget are left in the socket. */
+  #rest: NodeJS.Timeout | undefined
 
   constructor(
     readonly webSocket: WebSocket,
@@ -52,6 +56,10 @@ export class Connection implements Follower {
     this.outbox = new Outbox(webSocket, onGivenUp, counts)
     webSocket.on('pong', () => {
       this.#isUnanswered = false
+      this.spend()
+    })
+    webSocket.on('ping', () => {
+      this.spend()
     })
   }
 
@@ -63,6 +71,19 @@ export class Connection implements Follower {
   endIfSilent(): void {
     // A socket that is not being read from cannot answer.
     if (this.#isUnanswered && !this.webSocket.isPaused) this.webSocket.terminate()
+  }
+
+  /** A frame was read, whatever it says. Beyond the budget nothing is read for a while: what else the client sends waits with it. */
+  spend(): void {
+    const restMs = this.#budget.spend(performance.now())
+    // The answer to a close must be read.
+    if (restMs === 0 || this.webSocket.readyState !== WebSocket.OPEN) return
+    clearTimeout(this.#rest)
+    this.#rest = setTimeout(() => {
+      this.#rest = undefined
+      this.#readOn()
+    }, restMs).unref()
+    this.webSocket.pause()
   }
 
   subscribe(channel: string): void {
@@ -91,6 +112,10 @@ export class Connection implements Follower {
   end(): void {
     for (const channel of [...this.topics.keys(), ...this.#asked.keys()]) this.unsubscribe(channel)
     this.#waiting = []
+    clearTimeout(this.#rest)
+    this.#rest = undefined
+    // The answer of the client to a close stands behind what it has sent.
+    this.#readOn()
   }
 
   /** The credential it was opened with has ended. */
@@ -124,7 +149,12 @@ export class Connection implements Follower {
         this.#next()
       })
     }
-    if (this.#waiting.length === 0 && this.webSocket.isPaused) this.webSocket.resume()
+    this.#readOn()
+  }
+
+  #readOn(): void {
+    if (this.#waiting.length === 0 && this.#rest === undefined && this.webSocket.isPaused)
+      this.webSocket.resume()
   }
 
   async #answer(question: Question): Promise<void> {

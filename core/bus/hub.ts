@@ -50,6 +50,7 @@ export class Hub {
       clock,
       maxPerUser: maxConnectionsPerUser,
       counts: this.#counts,
+      others: relay,
       subscribable: {
         decide: (name, caller) => this.#access.decide(name, caller),
         join: (name, connection, project) => topics.join(name, connection, project),
@@ -131,6 +132,7 @@ function receive(connection: Connection, data: RawData): void {
   const { webSocket } = connection
   // Once a close is under way the rest of what was sent is of no interest.
   if (webSocket.readyState !== webSocket.OPEN) return
+  connection.spend()
   const bytes = Array.isArray(data)
     ? Buffer.concat(data)
     : Buffer.from(data instanceof ArrayBuffer ? new Uint8Array(data) : data)

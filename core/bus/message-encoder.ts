@@ -2,6 +2,9 @@ import type { Log } from 'busbar/sdk'
 import type { Redactor } from '../log/redactor.js'
 import type { ChannelTable } from './channel-table.js'
 
+/** Bytes of the data of one message. A client has room for 64 of them, and so has the way to other processes for a few. */
+const longestMessageBytes = 1024 * 1024
+
 /** What is published, as the text that goes to subscribers. */
 export class MessageEncoder {
   constructor(
@@ -24,6 +27,14 @@ export class MessageEncoder {
     }
     try {
       const json = JSON.stringify(data ?? null) ?? 'null'
+      const bytes = Buffer.byteLength(json)
+      if (bytes > longestMessageBytes) {
+        this.log.error(
+          { plugin: record.plugin, channel, event, bytes, longestMessageBytes },
+          'a message is too long, and nobody was told it'
+        )
+        return undefined
+      }
       return this.redactor?.cleanJson(json) ?? json
     } catch (error) {
       this.log.error({ err: error, plugin: record.plugin, channel, event }, 'a message is not JSON')

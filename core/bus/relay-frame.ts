@@ -17,6 +17,8 @@ export type RelayFrame = {
   | { readonly kind: 'hello' | 'alive' | 'bye' }
   /** `wants`: the full set of channels that the sender wants; `more` and `less` change it. */
   | { readonly kind: 'wants' | 'more' | 'less'; readonly channels: readonly string[] }
+  /** How many sockets users have with the sender: of all who have any (`isWhole`), or of those where it has changed. */
+  | { readonly kind: 'sockets'; readonly counts: Readonly<Record<string, number>>; readonly isWhole: boolean }
   | { readonly kind: 'messages'; readonly messages: readonly RelayedMessage[] }
   | ({ readonly kind: 'piece' } & Piece)
 )

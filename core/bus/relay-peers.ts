@@ -3,6 +3,8 @@ import type { Piece } from './relay-frame.js'
 interface Peer {
   lastHeardAt: number
   readonly channels: Set<string>
+  /** By user. */
+  readonly sockets: Map<string, number>
   /** Those of one frame, from the first on. */
   pieces: Piece[]
 }
@@ -10,7 +12,7 @@ interface Peer {
 /** A process not heard of for so long is gone. */
 const peerLostMs = 70_000
 
-/** The other processes and the channels that each of them has subscribers for. */
+/** The other processes, the channels that each of them has subscribers for, and the sockets of users there. */
 export class RelayPeers {
   readonly #peers = new Map<string, Peer>()
 
@@ -23,10 +25,22 @@ export class RelayPeers {
     return false
   }
 
+  /** How many sockets a user has with the others. */
+  socketsOf(userId: string): number {
+    let sum = 0
+    for (const { sockets } of this.#peers.values()) sum += sockets.get(userId) ?? 0
+    return sum
+  }
+
   /** What is known of a process; an unknown one is added. */
   hear(id: string, now: number): { readonly peer: Peer; readonly isNew: boolean } {
     const known = this.#peers.get(id)
-    const peer = known ?? { lastHeardAt: now, channels: new Set<string>(), pieces: [] }
+    const peer = known ?? {
+      lastHeardAt: now,
+      channels: new Set<string>(),
+      sockets: new Map<string, number>(),
+      pieces: []
+    }
     peer.lastHeardAt = now
     this.#peers.set(id, peer)
     return { peer, isNew: known === undefined }

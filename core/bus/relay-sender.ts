@@ -1,8 +1,8 @@
 import type { Log } from 'busbar/sdk'
 import { frameBytes, messagesFrame, partsOf } from './relay-frame.js'
 
-/** A larger message stays in its process. */
-const longestMessageBytes = 64 * 1024
+/** So many pieces of long frames leave in one statement, which costs the database no more than one does. */
+const piecesAtOnce = 64
 /** What may wait for the database; more than that is dropped, and counted. */
 const backlogBytes = 4 * 1024 * 1024
 /** What a frame of messages needs besides them. */
@@ -11,12 +11,12 @@ const headBytes = 100
 interface Item {
   readonly text: string
   readonly bytes: number
-  readonly isMessage: boolean
+  readonly kind: 'message' | 'piece' | 'frame'
 }
 
 /**
  * One frame under way at a time, so that the order stays; the messages that come meanwhile leave together
- * in the next. Too large for one frame: in pieces. Larger than 64 KiB, or too much at once: dropped.
+ * in the next. Too large for one frame: in pieces. Too much at once: dropped.
  */
 export class RelaySender {
   #items: Item[] = []
@@ -28,7 +28,7 @@ export class RelaySender {
 
   constructor(
     readonly from: string,
-    readonly signal: (data: string) => Promise<void>,
+    readonly signal: (frames: readonly string[]) => Promise<void>,
     readonly log: Log
   ) {}
 
@@ -36,19 +36,20 @@ export class RelaySender {
   send(channel: string, event: string, data: string): void {
     const text = `[${JSON.stringify(channel)},${JSON.stringify(event)},${data}]`
     const bytes = Buffer.byteLength(text)
-    if (bytes > longestMessageBytes || this.#bytes + bytes > backlogBytes) {
+    if (this.#bytes + bytes > backlogBytes) {
       this.#dropped++
       this.#running ??= this.#run()
     } else if (bytes + headBytes > frameBytes) {
       this.say(messagesFrame(this.from, [text]))
     } else {
-      this.#add({ text, bytes, isMessage: true })
+      this.#add({ text, bytes, kind: 'message' })
     }
   }
 
   say(frame: string): void {
-    for (const text of partsOf(this.from, frame, this.#frames++))
-      this.#add({ text, bytes: text.length, isMessage: false })
+    const parts = partsOf(this.from, frame, this.#frames++)
+    const kind = parts.length > 1 ? 'piece' : 'frame'
+    for (const text of parts) this.#add({ text, bytes: text.length, kind })
   }
 
   /** Resolves when nothing waits any more. */
@@ -68,35 +69,34 @@ export class RelaySender {
     while (this.#items.length > 0) await this.#signal(this.#take())
     if (this.#dropped > 0) {
       this.log.warn(
-        { dropped: this.#dropped, longestMessageBytes, backlogBytes },
-        'live messages did not reach other processes: they were too large, or too many at once'
+        { dropped: this.#dropped, backlogBytes },
+        'live messages did not reach other processes: they were too many at once'
       )
       this.#dropped = 0
     }
     this.#running = undefined
   }
 
-  #take(): string {
+  /** What leaves next: messages in one frame, pieces of long frames together, or another frame. */
+  #take(): readonly string[] {
+    const kind = this.#items[0]?.kind
     let count = 0
     let bytes = headBytes
     for (const item of this.#items) {
       bytes += item.bytes + 1
-      if (!item.isMessage || bytes > frameBytes) break
+      if (item.kind !== kind || kind === 'frame') break
+      if (kind === 'message' ? bytes > frameBytes : count === piecesAtOnce) break
       count++
     }
     const taken = this.#items.splice(0, Math.max(1, count))
     for (const item of taken) this.#bytes -= item.bytes
-    return count === 0
-      ? taken.map(({ text }) => text).join('')
-      : messagesFrame(
-          this.from,
-          taken.map(({ text }) => text)
-        )
+    const texts = taken.map(({ text }) => text)
+    return kind === 'message' ? [messagesFrame(this.from, texts)] : texts
   }
 
-  async #signal(frame: string): Promise<void> {
+  async #signal(frames: readonly string[]): Promise<void> {
     try {
-      await this.signal(frame)
+      await this.signal(frames)
       this.#isFailing = false
     } catch (error) {
       // Once for each outage; live data of that time is lost.

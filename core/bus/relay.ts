@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock, Log } from 'busbar/sdk'
 import { systemClock } from '../clock/clock.js'
-import type { Signals } from '../database/listener.js'
+import type { BulkSignals } from '../database/listener.js'
 import type { RelayFrame } from './relay-frame.js'
 import { collect, RelayPeers } from './relay-peers.js'
 import { RelaySender } from './relay-sender.js'
@@ -10,7 +10,7 @@ const signalTopic = 'kernel.bus'
 const aliveEveryMs = 20_000
 
 interface RelayOptions {
-  readonly signals: Signals
+  readonly signals: BulkSignals
   readonly log: Log
   readonly clock?: Clock
 }
@@ -21,12 +21,15 @@ export type Relay = ReturnType<typeof createRelay>
 /**
  * Live messages between processes over LISTEN and NOTIFY. Each process announces which channels
  * have a subscriber with it, and sends only what another process has subscribers for; alone, it sends nothing but `hello`.
+ * How many sockets users have is announced too: what a user may have is theirs in all processes together.
  */
 export function createRelay({ signals, log, clock = systemClock() }: RelayOptions) {
   const from = randomUUID()
   const own = new Set<string>()
+  const ownSockets = new Map<string, number>()
+  const changedUsers = new Set<string>()
   const peers = new RelayPeers()
-  const sender = new RelaySender(from, data => signals.signal(signalTopic, data), log)
+  const sender = new RelaySender(from, frames => signals.signalAll(signalTopic, frames), log)
   let changes = new Map<string, boolean>()
   let receive: (channel: string, event: string, data: string) => void = () => {}
 
@@ -36,8 +39,10 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
   const hello = (): void => {
     say({ kind: 'hello', from })
   }
-  const announceWanted = (): void => {
+  const announceAll = (): void => {
     say({ kind: 'wants', from, channels: [...own] })
+    if (ownSockets.size > 0)
+      say({ kind: 'sockets', from, counts: Object.fromEntries(ownSockets), isWhole: true })
   }
 
   /** A channel that came and went within a tick is not announced. */
@@ -59,6 +64,12 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
     }
   }
 
+  function announceSockets(): void {
+    const counts = Object.fromEntries([...changedUsers].map(user => [user, ownSockets.get(user) ?? 0]))
+    changedUsers.clear()
+    say({ kind: 'sockets', from, counts, isWhole: false })
+  }
+
   function take(text: string): void {
     const frame = JSON.parse(text) as RelayFrame
     if (frame.from === from) return
@@ -67,7 +78,7 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
       return
     }
     const { peer, isNew } = peers.hear(frame.from, clock.now().getTime())
-    if (isNew || frame.kind === 'hello') announceWanted()
+    if (isNew || frame.kind === 'hello') announceAll()
     // A new peer whose first message is something else was here before us, or was dropped: it must begin again.
     if (isNew && frame.kind !== 'hello' && frame.kind !== 'wants') hello()
     switch (frame.kind) {
@@ -80,6 +91,12 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
         break
       case 'less':
         for (const channel of frame.channels) peer.channels.delete(channel)
+        break
+      case 'sockets':
+        if (frame.isWhole) peer.sockets.clear()
+        for (const [user, count] of Object.entries(frame.counts))
+          if (count > 0) peer.sockets.set(user, count)
+          else peer.sockets.delete(user)
         break
       case 'messages':
         for (const [channel, event, data] of frame.messages) receive(channel, event, JSON.stringify(data))
@@ -95,7 +112,7 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
     signals.onSignal(signalTopic, take),
     signals.onReconnect(() => {
       hello()
-      announceWanted()
+      announceAll()
     }),
     clock.every(aliveEveryMs, () => {
       peers.forgetLost(clock.now().getTime())
@@ -120,6 +137,16 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
       own.delete(channel)
       change(channel, false)
     },
+    /** A user has so many sockets with this process now. */
+    countSockets(userId: string, count: number): void {
+      if (count > 0) ownSockets.set(userId, count)
+      else ownSockets.delete(userId)
+      if (peers.isEmpty) return
+      if (changedUsers.size === 0) setImmediate(announceSockets)
+      changedUsers.add(userId)
+    },
+    /** How many a user has with the others, as far as it is known: two that are opened at the same moment may both be let in. */
+    socketsElsewhere: (userId: string): number => peers.socketsOf(userId),
     onMessage(receiver: typeof receive): void {
       receive = receiver
     },

@@ -16,6 +16,12 @@ export interface Signals {
   onReconnect(listener: () => void): () => void
 }
 
+/** For who has much to say. */
+export interface BulkSignals extends Signals {
+  /** Of several that differ, in one statement: all of them are delivered, in their order, or none. */
+  signalAll(topic: string, data: readonly string[]): Promise<void>
+}
+
 /** Starts to listen on the session of `postgres`. */
 export async function openListener({
   postgres,
@@ -30,7 +36,7 @@ export async function openListener({
 }
 
 /** Signals over NOTIFY. */
-export class Listener implements Signals {
+export class Listener implements BulkSignals {
   /** Marks what this process has delivered to itself already. */
   readonly #origin = randomBytes(6).toString('hex')
   readonly #topics = new EventEmitter().setMaxListeners(0)
@@ -52,21 +58,23 @@ export class Listener implements Signals {
   }
 
   async signal(topic: string, data: string, tx?: Tx): Promise<void> {
-    if (/\s/.test(topic)) throw new Error(`the topic "${topic}" of a signal may not hold white space`)
     // What is sent in a transaction comes back to this process too, when and if it commits.
-    const payload = `${tx === undefined ? this.#origin : ''} ${topic} ${data}`
-    const bytes = Buffer.byteLength(payload)
-    if (bytes > maxPayloadBytes) {
-      throw new Error(
-        `a signal on ${topic} is ${bytes} bytes long and may be ${maxPayloadBytes}: store the data and signal where they are`
-      )
-    }
+    const payload = payloadOf(tx === undefined ? this.#origin : '', topic, data)
     if (tx !== undefined) {
       await this.postgres.query('select pg_notify($1, $2)', [channel, payload], tx)
       return
     }
     this.#topics.emit(`on ${topic}`, data)
     await this.postgres.session.query('select pg_notify($1, $2)', [channel, payload])
+  }
+
+  async signalAll(topic: string, data: readonly string[]): Promise<void> {
+    const payloads = data.map(one => payloadOf(this.#origin, topic, one))
+    for (const one of data) this.#topics.emit(`on ${topic}`, one)
+    await this.postgres.session.query('select pg_notify($1, payload) from unnest($2::text[]) as payload', [
+      channel,
+      payloads
+    ])
   }
 
   onSignal(topic: string, listener: (data: string) => void): () => void {
@@ -97,4 +105,15 @@ export class Listener implements Signals {
       }
     }
   }
+}
+
+function payloadOf(origin: string, topic: string, data: string): string {
+  if (/\s/.test(topic)) throw new Error(`the topic "${topic}" of a signal may not hold white space`)
+  const payload = `${origin} ${topic} ${data}`
+  const bytes = Buffer.byteLength(payload)
+  if (bytes > maxPayloadBytes)
+    throw new Error(
+      `a signal on ${topic} is ${bytes} bytes long and may be ${maxPayloadBytes}: store the data and signal where they are`
+    )
+  return payload
 }

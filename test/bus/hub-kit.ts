@@ -66,6 +66,17 @@ export class Client {
     return bounded(() => this.#closed, { ms: 20_000, what: 'the close of the socket' })
   }
 
+  /** Whether it was closed at once; else it is answered. */
+  async isTurnedAway(): Promise<boolean> {
+    return await Promise.race([
+      this.#closed.then(() => true),
+      once(this.socket, 'pong').then(() => false),
+      new Promise<never>(() => {
+        this.socket.ping()
+      })
+    ])
+  }
+
   async send(...frames: ReadonlyArray<object | string>): Promise<void> {
     for (const frame of frames) this.socket.send(typeof frame === 'string' ? frame : JSON.stringify(frame))
     await this.settled()

@@ -2,6 +2,7 @@ import { type Log, type Tx, Type } from 'busbar/sdk'
 import { test } from 'tap'
 import { type ChannelRecord, ChannelTable } from '../../core/bus/channel-table.js'
 import { longestClientFrame, readClientFrame, serverFrameText } from '../../core/bus/client-frame.js'
+import { FrameBudget } from '../../core/bus/frame-budget.js'
 import type { Hub } from '../../core/bus/hub.js'
 import { MessageEncoder } from '../../core/bus/message-encoder.js'
 import { pluginBus } from '../../core/bus/plugin-bus.js'
@@ -244,6 +245,23 @@ test('a client frame is a subscription, malformed, or asks for nothing', t => {
   t.end()
 })
 
+test('two thousand frames are read at once, then fifty a second, and what came beyond is waited for', t => {
+  const budget = new FrameBudget(0)
+  for (let n = 0; n < 1999; n++) t.equal(budget.spend(0), 0)
+  t.equal(budget.spend(0), 20, 'the last one that has room')
+  t.equal(budget.spend(0), 40, 'one that came with it')
+  t.equal(budget.spend(20), 40, 'one more while it waits')
+  t.equal(budget.spend(60), 20, 'what was waited for is there, and is used')
+  t.equal(budget.spend(1_100), 0)
+  for (let n = 0; n < 49; n++) budget.spend(1_100)
+  t.equal(budget.spend(1_100), 40, 'a second gives fifty')
+  t.equal(budget.spend(10_000_000), 0)
+  for (let n = 0; n < 1998; n++) t.equal(budget.spend(10_000_000), 0)
+  t.equal(budget.spend(10_000_000), 20, 'there is never more than at first')
+  t.equal(budget.spend(9_000_000), 40, 'a clock that is set back gives nothing and takes nothing')
+  t.end()
+})
+
 test('a message is encoded when its channel declares the event, and what cannot be is logged', t => {
   const { log, errors } = errorsOf()
   const channels = new ChannelTable()
@@ -263,10 +281,13 @@ test('a message is encoded when its channel declares the event, and what cannot 
   t.equal(plain.encode('other', 'changed', 1), undefined)
   t.equal(plain.encode('apps', 'other', 1), undefined)
   t.equal(plain.encode('apps', 'changed', 1n), undefined)
+  t.equal(plain.encode('apps', 'changed', 'ü'.repeat(524_287))?.length, 524_289, '1 MiB')
+  t.equal(plain.encode('apps', 'changed', `${'ü'.repeat(524_287)}x`), undefined)
   t.same(errors, [
     'a message was published on an undeclared channel',
     'a channel was given an event that it does not declare',
-    'a message is not JSON'
+    'a message is not JSON',
+    'a message is too long, and nobody was told it'
   ])
   t.end()
 })

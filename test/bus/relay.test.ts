@@ -4,7 +4,7 @@ import pg from 'pg'
 import { type Test, test } from 'tap'
 import { createRelay } from '../../core/bus/relay.js'
 import { frameBytes } from '../../core/bus/relay-frame.js'
-import { openListener, type Signals } from '../../core/database/listener.js'
+import { type BulkSignals, openListener } from '../../core/database/listener.js'
 import { openPostgres } from '../../core/database/postgres.js'
 import { createLog } from '../../core/log/log.js'
 import { createRedactor } from '../../core/log/redactor.js'
@@ -14,7 +14,7 @@ import { channel, startHub } from './hub-kit.js'
 const log = createLog({ level: 'silent', format: 'json', redactor: createRedactor() })
 const records = [channel('platform', { endsWith: 'done' }), channel('second')]
 
-interface End extends Signals {
+interface End extends BulkSignals {
   /** Nothing comes or goes at this end; the others hear each other. */
   isCut: boolean
   reconnect(): void
@@ -44,6 +44,10 @@ class Line {
         this.sent.push(data)
         for (const listener of this.#listeners) if (!own.has(listener)) listener(data)
       },
+      signalAll: async (topic, data) => {
+        const results = await Promise.allSettled(data.map(async one => await end.signal(topic, one)))
+        for (const result of results) if (result.status === 'rejected') throw result.reason
+      },
       onSignal: (_, listener) => {
         const hear = (data: string): void => {
           if (!end.isCut) listener(data)
@@ -72,7 +76,7 @@ class Line {
   }
 }
 
-async function hubOn(t: Test, signals: Signals) {
+async function hubOn(t: Test, signals: BulkSignals) {
   const kit = await startHub({ relay: createRelay({ signals, log }) })
   kit.hub.addChannels('demo', records)
   t.teardown(() => kit.close())
@@ -146,6 +150,37 @@ test('who comes later learns what the others want, and who leaves is forgotten',
   await late.close()
   await until(() => !a.hub.hasSubscribers('second'), 'the subscription of the other is forgotten')
   t.notOk(a.hub.hasSubscribers('second'))
+})
+
+test('the sockets of a user count in all processes together, those that were there before another came too', async t => {
+  const line = new Line()
+  const kitOn = async () => {
+    const kit = await startHub({
+      relay: createRelay({ signals: line.signals(), log }),
+      maxConnectionsPerUser: 2
+    })
+    t.teardown(() => kit.close())
+    return kit
+  }
+  const a = await kitOn()
+  const first = await a.connect()
+  const b = await kitOn()
+  await until(() => line.kinds().includes('sockets'), 'the first has said whose sockets it has')
+  const second = await b.connect()
+  await until(() => line.kinds().filter(kind => kind === 'sockets').length === 2, 'so has the second')
+  for (const kit of [a, b]) {
+    const third = await kit.connect()
+    t.match(await third.closed, { code: 1013, reason: 'too many connections' })
+    await (await kit.connect('berta')).settled()
+  }
+  first.socket.close()
+  await first.closed
+  const again = await until(async () => {
+    const client = await b.connect()
+    return (await client.isTurnedAway()) ? undefined : client
+  }, 'there is room again')
+  t.equal(again.socket.readyState, 1)
+  await second.settled()
 })
 
 test('a process that has said good-bye hears and says nothing more', async t => {
@@ -233,7 +268,7 @@ test('messages and lists of any length cross in frames that NOTIFY carries, in o
   await receiver.close()
 })
 
-test('what is too large for the line is dropped and counted, and the rest goes on', async t => {
+test('what is too much for the line is dropped and counted, and the rest goes on', async t => {
   const line = new Line()
   const warnings: Array<Record<string, unknown>> = []
   const loud = createLog({
@@ -250,7 +285,7 @@ test('what is too large for the line is dropped and counted, and the rest goes o
   })
   receiver.watch('c')
   await until(() => sender.isWanted('c'), 'the sender knows what is wanted')
-  sender.send('c', 'log', JSON.stringify('x'.repeat(70_000)))
+  sender.send('c', 'log', JSON.stringify('x'.repeat(5_000_000)))
   sender.send('c', 'log', '1')
   await until(() => received.length === 1 && warnings.length === 1, 'a message and a warning')
   t.same(received, ['1'])
