@@ -17,7 +17,6 @@ const missing: Authentication = Object.freeze({ kind: 'missing' })
 const invalid: Authentication = Object.freeze({ kind: 'invalid' })
 
 const unknownLifetimeMs = 10_000
-const findLimitMs = 15_000
 const maxUnknown = 1000
 /** How often the use of a credential is passed on, at most. */
 const useEveryMs = 5 * 60_000
@@ -27,12 +26,15 @@ export function createAuthenticator({
   cache,
   sources,
   clock,
-  log
+  log,
+  findLimitMs = 15_000
 }: {
   readonly cache: CredentialCache
   readonly sources: Contributions<CredentialSource, 'identity'>
   readonly clock: Clock
   readonly log: Log
+  /** How long a look-up may take. */
+  readonly findLimitMs?: number
 }): Authenticate {
   // A client that retries a dead credential in a loop costs no queries. A digest that is unknown now can
   // never become known, so this needs no invalidation; it is emptied when full and never grows.
@@ -40,14 +42,11 @@ export function createAuthenticator({
 
   async function find(kind: 'session' | 'token', digest: string): Promise<KnownCredential | undefined> {
     const source = sources.get('identity')
-    if (source === undefined)
-      throw new Problem(
-        503,
-        'E_AUTH_UNAVAILABLE',
-        'credentials cannot be checked while the plugin "identity" is off: try again in a moment',
-        { remedy: 'try again in a moment' }
-      )
-    const found = await withDeadline(source.find(kind, digest), findLimitMs, `looking up a ${kind}`)
+    if (source === undefined) throw unavailable('while the plugin "identity" is off')
+    // On a machine that has far too much to do it may take that long: it is to be tried again, and no fault of ours.
+    const found = await withDeadline(source.find(kind, digest), findLimitMs, () =>
+      unavailable(`now, as looking one up took longer than ${findLimitMs / 1000} s`)
+    )
     return found === undefined ? undefined : remember(found)
   }
 
@@ -95,6 +94,11 @@ export function createAuthenticator({
     return session === undefined || session === '' ? missing : check('session', session)
   }
 }
+
+const unavailable = (why: string): Problem =>
+  new Problem(503, 'E_AUTH_UNAVAILABLE', `credentials cannot be checked ${why}: try again in a moment`, {
+    remedy: 'try again in a moment'
+  })
 
 /** True for a header of the Bearer scheme, in whatever case. */
 const isBearer = (authorization: string): boolean =>

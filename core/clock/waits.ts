@@ -35,12 +35,19 @@ export async function withGraceAfterAbort<T>(
   }
 }
 
-/** Settles like `work`, or rejects when it takes longer than `ms`. The work itself cannot be stopped. */
-export async function withDeadline<T>(work: Promise<T> | T, ms: number, what: string): Promise<T> {
+/**
+ * Settles like `work`, or rejects when it takes longer than `ms`: with an error that says `what` was late, or with what that
+ * makes. The work itself cannot be stopped.
+ */
+export async function withDeadline<T>(
+  work: Promise<T> | T,
+  ms: number,
+  what: string | (() => Error)
+): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => {
-      reject(new Error(`${what} took longer than ${ms / 1000} s`))
+      reject(typeof what === 'string' ? new Error(`${what} took longer than ${ms / 1000} s`) : what())
     }, ms)
   })
   return await Promise.race([work, late]).finally(() => {

@@ -33,7 +33,7 @@ export const tokenOf = (
 })
 
 /** The guard's half of credentials over a source that is a map from digests. */
-export function authKit() {
+export function authKit({ findLimitMs }: { readonly findLimitMs?: number } = {}) {
   const clock = testClock()
   const wire = new EventEmitter()
   const cache = new CredentialCache(100)
@@ -100,7 +100,7 @@ export function authKit() {
     entries: () => []
   }
   const log = pino({ level: 'silent' })
-  const authenticate = createAuthenticator({ cache, sources, clock, log })
+  const authenticate = createAuthenticator({ cache, sources, clock, log, findLimitMs })
   const watch = new CredentialWatch({ cache, sources, clock, log })
 
   return {

@@ -11,6 +11,22 @@ test('a credential is looked up once, and the same answer is given from then on'
   t.same(asked, ['token'], 'fifty at the same time and a thousand in a row are one question')
 })
 
+test('a look-up that takes too long is answered 503, as is one that cannot be made', async t => {
+  const { authenticate, issue, plugged } = authKit({ findLimitMs: 20 })
+  const shown = issue(tokenOf('t'))
+  const usual = plugged.source
+  plugged.source = { ...(usual as NonNullable<typeof usual>), find: async () => await new Promise(() => {}) }
+  await t.rejects(async () => await authenticate(shown), {
+    status: 503,
+    code: 'E_AUTH_UNAVAILABLE',
+    message: /took longer than 0\.02 s: try again/
+  })
+  plugged.source = undefined
+  await t.rejects(async () => await authenticate(shown), { status: 503, code: 'E_AUTH_UNAVAILABLE' })
+  plugged.source = usual
+  t.equal((await authenticate(shown)).kind, 'caller', 'and then it is known')
+})
+
 test('a Bearer header decides alone', async t => {
   const { authenticate, issue } = authKit()
   const { authorization: bearer = '' } = issue(tokenOf('t'))
