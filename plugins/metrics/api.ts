@@ -1,4 +1,4 @@
-import { extensionPoint, service } from 'busbar/sdk'
+import { extensionPoint } from 'busbar/sdk'
 
 /** Says under which domain visitors reach applications, for the figures of a project. */
 export interface ApplicationDomains {
@@ -6,24 +6,6 @@ export interface ApplicationDomains {
   domainsOf(applicationIds: readonly string[]): Promise<ReadonlyMap<string, string>>
 }
 export const applicationDomains = extensionPoint<ApplicationDomains>('metrics.domains')
-
-/** What the platform's machine uses; null where it cannot be read. Sizes are bytes. */
-export interface HostMetrics {
-  /** Of all processors together: 0 to 100. */
-  readonly cpu_percent: number | null
-  readonly memory_used: number | null
-  readonly memory_total: number | null
-  /** Of the file system that has `/`. */
-  readonly disk_used: number | null
-  readonly disk_total: number | null
-  readonly swap_used: number | null
-  readonly swap_total: number | null
-  readonly recorded_at: Date
-}
-export const hostMetrics = service<{
-  /** Measured within the last two seconds, or now, which takes a quarter of one; never rejects. */
-  current(): Promise<HostMetrics>
-}>('metrics.host')
 
 export type FigureType = 'counter' | 'gauge'
 

@@ -1,7 +1,7 @@
 import { definePlugin } from 'busbar/sdk'
 import { channels } from './channels.js'
 import { singletons } from './jobs.js'
-import { metricsContributions, metricsHealth, metricsServices, needs, startMetrics } from './metrics.js'
+import { metricsContributions, metricsHealth, needs, startMetrics } from './metrics.js'
 import { createHostPoints } from './migrations/001-create-host-points.js'
 import { createApplicationPoints } from './migrations/002-create-application-points.js'
 import { routes } from './routes.js'
@@ -13,7 +13,6 @@ export default definePlugin({
   config: settings,
   migrations: [createHostPoints, createApplicationPoints],
   start: startMetrics,
-  provides: metricsServices,
   contributes: metricsContributions,
   routes,
   channels,

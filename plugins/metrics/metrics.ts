@@ -1,15 +1,8 @@
 import { applicationTeardown } from 'busbar/api/applications'
 import { containerRuntime } from 'busbar/api/containers'
 import { hostFigures } from 'busbar/api/platform'
-import {
-  type Contributor,
-  type Health,
-  kernel,
-  optional,
-  type ServiceBinder,
-  type StartContext
-} from 'busbar/sdk'
-import { applicationDomains, figureSources, hostMetrics } from './api.js'
+import { type Contributor, type Health, kernel, optional, type StartContext } from 'busbar/sdk'
+import { applicationDomains, figureSources } from './api.js'
 import { ApplicationContainers } from './application/application-containers.js'
 import { ApplicationFeed } from './application/application-feed.js'
 import { ApplicationHistory } from './application/application-history.js'
@@ -104,10 +97,6 @@ export function startMetrics({
     exposition,
     listener
   }
-}
-
-export function metricsServices(provide: ServiceBinder, { host }: Metrics): void {
-  provide(hostMetrics, { current: async () => hostUsageOf(await host.current()) })
 }
 
 export function metricsContributions(contribute: Contributor, { host, applicationHistory }: Metrics): void {

@@ -24,11 +24,16 @@ interface HealthWatchParts {
 
 interface Watched extends WatchedDeployment {
   readonly containerId: string
+  /** Known from an earlier look: the engine was not asked whether it still runs. */
+  readonly isRemembered: boolean
 }
 
 /**
  * Checks running containers, by the `http` check they were deployed with, while any process of the installation lives.
  * Checks by a command are the engine's: its events tell.
+ *
+ * Containers that are known are not looked for again: to list them the engine is asked about each, which costs as much as
+ * the check itself, and who asks one that has gone is told.
  *
  * Each look lets all be asked that are not being asked already. It waits for none of them: what hangs is asked less
  * often itself, and takes turns from its owner's others at most.
@@ -37,6 +42,8 @@ export class HealthWatch {
   readonly #parts: HealthWatchParts
   /** What the last look has found, by deployment. */
   #watched: ReadonlyMap<string, Watched> = new Map()
+  /** By deployment. */
+  readonly #containers = new Map<string, string>()
   /** By deployment; what has never failed is not kept. */
   readonly #failures = new Map<string, number>()
 
@@ -88,16 +95,20 @@ export class HealthWatch {
   async #find(): Promise<ReadonlyMap<string, Watched>> {
     const { store, runtime } = this.#parts
     const watched = await store.watched()
-    if (watched.length === 0) return new Map()
-    const running = new Map(
-      (await runtime.list({}))
-        .filter(({ status }) => status === 'running')
-        .map(({ id, owner }) => [owner.deploymentId, id])
-    )
+    const ids = new Set(watched.map(({ id }) => id))
+    for (const id of this.#containers.keys()) if (!ids.has(id)) this.#containers.delete(id)
+    const remembered = new Set(this.#containers.keys())
+    if (remembered.size < ids.size)
+      for (const { id: containerId, status, owner } of await runtime.list({})) {
+        const id = owner.deploymentId ?? ''
+        if (status === 'running' && ids.has(id) && !remembered.has(id)) this.#containers.set(id, containerId)
+      }
     return new Map(
       watched.flatMap(deployment => {
-        const containerId = running.get(deployment.id)
-        return containerId === undefined ? [] : [[deployment.id, { ...deployment, containerId }]]
+        const containerId = this.#containers.get(deployment.id)
+        return containerId === undefined
+          ? []
+          : [[deployment.id, { ...deployment, containerId, isRemembered: remembered.has(deployment.id) }]]
       })
     )
   }
@@ -107,13 +118,18 @@ export class HealthWatch {
     const { runtime, clock, log } = this.#parts
     const asked = this.#watched.get(id)
     if (asked === undefined) return
-    const { containerId, http_check: check } = asked
+    const { containerId, http_check: check, isRemembered } = asked
     try {
-      const { isHealthy, saw } = await bounded(
+      const { isHealthy, saw, cause } = await bounded(
         async () => await askHttp(containerId, check, { runtime, clock, signal }),
         { ms: questionMs, signal, what: 'the health check' }
       )
       signal.throwIfAborted()
+      // It has gone, or does not run any more; the next look finds out. What it has just found is believed.
+      if (cause !== undefined && this.#containers.get(id) === containerId) {
+        this.#containers.delete(id)
+        if (isRemembered) return
+      }
       const deployment = this.#watched.get(id)
       // It may have been replaced since, or started anew.
       if (deployment?.containerId !== containerId) return

@@ -27,6 +27,7 @@ function watch(t: Test, ports: ReadonlyArray<readonly [id: string, owner: string
   const told: string[] = []
   const changes: Array<readonly [string, object]> = []
   const state = new Map<string, 'passing' | 'failing'>(ports.map(([id]) => [id, 'passing']))
+  const engine = { lists: 0, name: 'container', isStopped: false }
   const healthWatch = new HealthWatch({
     clock,
     log: silentLog,
@@ -52,14 +53,18 @@ function watch(t: Test, ports: ReadonlyArray<readonly [id: string, owner: string
       }
     },
     runtime: {
-      list: async () =>
-        ports.map(([id]) => ({
-          id: `container of ${id}`,
-          status: 'running',
+      list: async () => {
+        engine.lists++
+        return ports.map(([id]) => ({
+          id: `${engine.name} of ${id}`,
+          status: engine.isStopped ? 'exited' : 'running',
           owner: { deploymentId: id }
-        })) as never,
-      dial: async (_id, port) =>
-        port === lost ? await new Promise<never>(() => {}) : { host: '127.0.0.1', port }
+        })) as never
+      },
+      dial: async (id, port) => {
+        if (engine.isStopped || !id.startsWith(engine.name)) throw new Error('it does not run')
+        return port === lost ? await new Promise<never>(() => {}) : { host: '127.0.0.1', port }
+      }
     }
   })
   const running = healthWatch.run(ended.signal)
@@ -67,7 +72,7 @@ function watch(t: Test, ports: ReadonlyArray<readonly [id: string, owner: string
     ended.abort(new Error('the test is over'))
     await running
   })
-  return { clock, told, changes }
+  return { clock, told, changes, engine }
 }
 
 test('checks that hang keep nobody else from being asked in time, and have a share of what is asked at once', async t => {
@@ -92,6 +97,32 @@ test('checks that hang keep nobody else from being asked in time, and have a sha
   await until(() => told.includes('b unhealthy'), 'the fault is seen')
   t.ok(most > 1, 'they were asked')
   t.ok(most <= 16, `${most} of them were asked at once`)
+})
+
+test('containers are listed when one is not known, and one that has gone is looked for instead of failing', async t => {
+  let asked = 0
+  const well = await serve(t, (_, response) => {
+    asked++
+    response.end()
+  })
+  const { clock, told, engine } = watch(t, [['a', 'ann', well]])
+  const look = async (answers: number): Promise<void> => {
+    await clock.advance(intervalMs)
+    await until(() => asked === answers, `answer ${answers}`)
+  }
+  await until(() => asked === 1, 'the first answer')
+  for (const answers of [2, 3, 4]) await look(answers)
+  t.equal(engine.lists, 1, 'it is known')
+  engine.name = 'another container'
+  await clock.advance(intervalMs)
+  await look(5)
+  t.equal(engine.lists, 2, 'it has been replaced')
+  engine.isStopped = true
+  for (let looks = 0; looks < 5; looks++) await clock.advance(intervalMs)
+  t.ok(engine.lists >= 5, 'it is looked for')
+  engine.isStopped = false
+  await look(6)
+  t.same(told, [], 'what does not run is not asked, and does not fail')
 })
 
 test('a question that the engine never answers keeps nobody else from being asked', async t => {

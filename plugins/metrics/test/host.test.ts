@@ -1,7 +1,6 @@
 /** What the machine uses: live, as a stream, and over time. */
 import { createTestKernel, testClock, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { hostMetrics } from '../api.js'
 import { openEvents } from './event-reader.js'
 
 const point = {
@@ -126,19 +125,6 @@ test('the machine of the platform', async t => {
       recorded_at: '2026-01-30T13:00:00.000Z'
     })
     for (const range of ['1h', '6h', '24h', '7d', '14d']) t.ok((await list(`?range=${range}`)).length <= 1000)
-  })
-
-  await t.test('other plugins are told what it uses now', async t => {
-    const asked = k.service(hostMetrics).current()
-    let answered = false
-    void asked.then(() => {
-      answered = true
-    })
-    await until(async () => {
-      await clock.advance(1000)
-      return answered
-    }, 'the answer')
-    t.match(await asked, { cpu_percent: Number, memory_total: Number, recorded_at: Date })
   })
 
   await t.test('what is turned off and on goes on: subscriptions, and what is written', async t => {
