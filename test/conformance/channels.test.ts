@@ -1,0 +1,6 @@
+/** What the channels carry, of one process. */
+import { requireEngine } from '../../lab/engine.js'
+import { channelClaims } from './channels.js'
+import { oneProcess, testClaims } from './claims.js'
+
+testClaims(channelClaims, oneProcess, { usesEngine: true }, requireEngine)
