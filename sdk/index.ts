@@ -23,6 +23,7 @@ export { FairQueue } from './fair-queue.js'
 export { instantIn } from './instant.js'
 export * from './job.js'
 export * from './kernel.js'
+export * from './keyed-mutex.js'
 export {
   type CursorRows,
   countedRows,

@@ -1,24 +1,13 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type AddressInfo, Socket } from 'node:net'
 import type { TrafficSwitch, TrafficTarget } from 'busbar/api/deployments'
 import {
   type ConnectionCaps,
-  capConnections,
-  endStalledReaders,
-  Http1Request,
-  inTurn,
-  isLastRequest,
-  maxHeaders
+  createSwitchable,
+  defaultLimits,
+  type ForwardingLimits,
+  hostnameOf,
+  openForwardingServer,
+  type Route
 } from 'busbar/sdk/http1'
-import { forwardRequest } from './exchange.js'
-import { refuse } from './refusal.js'
-import { defaultLimits, type ForwardingLimits, type Route } from './route.js'
-import { createSwitchMeter } from './switch-meter.js'
-import { forwardUpgrade } from './upgrade.js'
-import { createUpstream, type Upstream } from './upstream.js'
-
-/** Requests under way get this long when the port itself is closed. */
-const closeGraceMs = 3000
 
 /** Of all applications: what an attack on some of them may take of the process, and what it leaves to each of the others. */
 const ofAllApplications = { open: 0, max: 8192, each: 32 }
@@ -45,124 +34,33 @@ export interface Forwarder {
 export async function openForwarder(
   at: { readonly host: string; readonly port: number; readonly ownHost?: string | undefined },
   target: TrafficTarget | null,
-  limits: Partial<ForwardingLimits> = {},
+  given: Partial<ForwardingLimits> = {},
   caps: ConnectionCaps = defaultCaps
 ): Promise<Forwarder> {
-  let current: Upstream | null = target === null ? null : createUpstream(target)
-  const meter = createSwitchMeter()
   const { ownHost } = at
-  const route: Route = { ownHost, current: () => current, meter, limits: { ...defaultLimits, ...limits } }
-
-  // An upload may take as long as it takes; a client that does not even send a head may not.
-  const server = createServer({
-    IncomingMessage: Http1Request,
-    requestTimeout: 0,
-    headersTimeout: 20_000,
-    connectionsCheckingInterval: 5_000,
-    keepAliveTimeout: 30_000,
-    noDelay: true,
-    // `readHead` asks for it: an answer of Node's own would take no turn.
-    requireHostHeader: false
-  })
-  capConnections(server, caps)
-  endStalledReaders(server, route.limits.readerMs)
-  // `readHead` refuses more.
-  server.maxHeadersCount = maxHeaders + 1
-  const forward =
-    (options: { expectsContinue: boolean }) => (request: IncomingMessage, response: ServerResponse) =>
-      inTurn(
-        request,
-        response,
-        () => {
-          if (isLastRequest(request)) response.shouldKeepAlive = false
-          forwardRequest(route, request, response, options)
-        },
-        () => refuse(response, 'tooFarAhead')
-      )
-  server.on('request', forward({ expectsContinue: false }))
-  server.on('checkContinue', forward({ expectsContinue: true }))
-  // An expectation of another kind is the container's to answer too.
-  server.on('checkExpectation', forward({ expectsContinue: false }))
-  const sockets = new Set<Socket>()
-  const upgraded = new Set<Socket>()
-  server.on('upgrade', (request, client, head) => {
-    if (!(client instanceof Socket)) return
-    upgraded.add(client)
-    client.once('close', () => upgraded.delete(client))
-    forwardUpgrade(route, request, client, head)
-  })
-  server.on('connection', socket => {
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
-  })
-
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(at.port, at.host, () => {
-      server.removeListener('error', reject)
-      resolve()
-    })
-  })
-  const { port } = server.address() as AddressInfo
-
+  const limits = { ...defaultLimits, ...given }
+  const container = createSwitchable(target)
+  const route: Route = { ownHost, current: container.current, meter: container.meter, limits }
+  const server = await openForwardingServer(
+    at,
+    {
+      // Another host is another application's: a browser that asks for it on this port sends the cookies of that one.
+      decide: head => (ownHost === undefined || hostnameOf(head) === ownHost ? route : 'otherHost'),
+      limits
+    },
+    caps
+  )
   return {
-    port,
+    port: server.port,
     ownHost,
     get target() {
-      return current?.target ?? null
+      return container.target
     },
-
-    retarget(next) {
-      if (next !== null && current !== null && isSameTarget(next, current.target)) return
-      const previous = current
-      current = next === null ? null : createUpstream(next)
-      previous?.retire()
-    },
-
-    switchTo(next) {
-      const previous = current
-      const watch = meter.watch()
-      const switchedAt = performance.now()
-      current = createUpstream(next)
-      previous?.retire()
-      return {
-        async drain(timeoutMs) {
-          const cut = (await previous?.drained(timeoutMs)) ?? 0
-          const { served, failed, longestGapMs } = watch.end()
-          return {
-            served,
-            failed,
-            longestGapMs: Math.round(longestGapMs),
-            drainMs: Math.round(
-              (previous === null ? switchedAt : (previous.emptyAt ?? performance.now())) - switchedAt
-            ),
-            cut
-          }
-        }
-      }
-    },
-
+    switchTo: next => container.switchTo(next),
+    retarget: next => container.retarget(next),
     async close() {
-      const closed = new Promise<void>(resolve => {
-        server.close(() => resolve())
-      })
-      server.closeIdleConnections()
-      const cutOff = setTimeout(() => {
-        for (const socket of sockets) socket.destroy()
-      }, closeGraceMs)
-      // A WebSocket ends when one of its sides closes it, which is not waited for here.
-      for (const socket of upgraded) socket.destroySoon()
-      if (current === null || current.open === upgraded.size)
-        for (const socket of sockets) socket.destroySoon()
-      await closed
-      clearTimeout(cutOff)
-      current?.retire()
+      await server.close(() => container.current()?.open ?? 0)
+      container.current()?.retire()
     }
   }
 }
-
-export const isSameTarget = (a: TrafficTarget, b: TrafficTarget): boolean =>
-  a.host === b.host &&
-  a.port === b.port &&
-  a.containerId === b.containerId &&
-  a.deploymentId === b.deploymentId

@@ -136,7 +136,7 @@ export const equivalents: readonly Equivalent[] = [
     why: 'null is written as an empty cell too; the other side is for the types'
   },
   {
-    file: 'plugins/direct/header-rules.ts',
+    file: 'sdk/http1/forwarding/header-rules.ts',
     text: "else headers[key] = [before ?? '', value]",
     change: "before ?? '' → before",
     why: 'a header that has a spelling has a value; the other side is for the types'

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
+import { defaultLimits } from '../../../sdk/http1/forwarding/route.js'
 import { openForwarder } from '../forwarder.js'
-import { defaultLimits } from '../route.js'
 import { ask, startOrigin } from './origin.js'
 
 const here = { host: '127.0.0.1', port: 0 }

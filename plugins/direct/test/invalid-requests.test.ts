@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
+import type { ForwardingLimits } from '../../../sdk/http1/forwarding/route.js'
 import { type Forwarder, openForwarder } from '../forwarder.js'
-import type { ForwardingLimits } from '../route.js'
 import { ask, speak, startOrigin } from './origin.js'
 
 const here = { host: '127.0.0.1', port: 0 }

@@ -8,9 +8,9 @@ import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
 import { ProgramLines } from '../../../lab/program-lines.js'
+import { mayRetry } from '../../../sdk/http1/forwarding/route.js'
+import { createSwitchMeter } from '../../../sdk/http1/forwarding/switch-meter.js'
 import { openForwarder } from '../forwarder.js'
-import { mayRetry } from '../route.js'
-import { createSwitchMeter } from '../switch-meter.js'
 import { ask, type Origin, speak, startOrigin } from './origin.js'
 
 const here = { host: '127.0.0.1', port: 0 }

@@ -1,7 +1,7 @@
 import { type Test, test } from 'tap'
+import type { ForwardingLimits } from '../../../sdk/http1/forwarding/route.js'
+import { createSwitchMeter } from '../../../sdk/http1/forwarding/switch-meter.js'
 import { openForwarder } from '../forwarder.js'
-import type { ForwardingLimits } from '../route.js'
-import { createSwitchMeter } from '../switch-meter.js'
 import { type Origin, speak, startOrigin } from './origin.js'
 
 async function forwarding(

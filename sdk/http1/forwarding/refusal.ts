@@ -1,4 +1,5 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http'
+import type { OwnAnswer } from './route.js'
 
 /** What the forwarder itself answers: plain text that says what is wrong and where to look. */
 const refusals = {
@@ -53,6 +54,23 @@ export function refuse(response: ServerResponse, refusal: Refusal): void {
     'Content-Length': Buffer.byteLength(body),
     'Cache-Control': 'no-store',
     ...(status === 503 ? { 'Retry-After': '1' } : {})
+  })
+  response.end(body)
+}
+
+/** What is not handed on to any application: an answer of the forwarder's own, in plain text. */
+export function answerItself(response: ServerResponse, answer: Refusal | OwnAnswer): void {
+  if (typeof answer === 'string') {
+    refuse(response, answer)
+    return
+  }
+  const { status, sentence, headers } = answer
+  const body = `${sentence}\n`
+  response.writeHead(status, STATUS_CODES[status], {
+    'Content-Type': 'text/plain; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+    'Cache-Control': 'no-store',
+    ...headers
   })
   response.end(body)
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { ByteTurns } from 'busbar/sdk/http1'
+import { ByteTurns } from '../byte-turns.js'
 
 /** A read that brings more of them takes some milliseconds, and those of many answers come in one turn. */
 const manyChunks = 1_000

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { setsCookieOfOthers } from '../sibling-cookies.js'
+import { setsCookieOfOthers } from '../../../sdk/http1/forwarding/sibling-cookies.js'
 
 const own = 'shop-web-1a2b3c4d.apps.example.com'
 

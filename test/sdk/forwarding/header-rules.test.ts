@@ -1,7 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import { test } from 'tap'
-import type { Head } from '../head.js'
-import { requestHeaders, responseHeaders, responseTrailers } from '../header-rules.js'
+import type { Head } from '../../../sdk/http1/forwarding/head.js'
+import {
+  requestHeaders,
+  responseHeaders,
+  responseTrailers
+} from '../../../sdk/http1/forwarding/header-rules.js'
 
 /** As Node hands it over: `headers` in lower case, `rawHeaders` as they came. */
 const message = (raw: ReadonlyArray<readonly [string, string]>, more: object = {}): IncomingMessage =>

@@ -4,7 +4,7 @@ import {
   request as openRequest,
   type RequestOptions
 } from 'node:http'
-import { hasTooManyHeaders, maxHeaders } from 'busbar/sdk/http1'
+import { hasTooManyHeaders, maxHeaders } from '../request.js'
 import type { Upstream } from './upstream.js'
 
 /** Why a request to a container was aborted; `code` says it to `refusalOf`. */

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { test } from 'tap'
-import { createKeyedMutex } from '../keyed-mutex.js'
+import { createKeyedMutex } from '../../sdk/keyed-mutex.js'
 
 test('work on one key is done in order, also after one that failed, and that on another key does not wait', async t => {
   const mutex = createKeyedMutex()

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { plainAddress } from 'busbar/sdk'
+import { plainAddress } from '../../address.js'
 import type { Head } from './head.js'
 import { setsPlatformCookie, withoutPlatformCookies } from './platform-cookies.js'
 import { setsCookieOfOthers } from './sibling-cookies.js'
@@ -36,7 +36,8 @@ const endToEnd = new Set([
   'cache-control'
 ])
 
-type HeaderBag = Record<string, string | string[]>
+/** Headers as node writes them, by their spelling. */
+export type HeaderBag = Record<string, string | string[]>
 
 /** The headers for the container. */
 export function requestHeaders(request: IncomingMessage, { host, framing }: Head): HeaderBag {

@@ -1,16 +1,51 @@
+import type { IncomingMessage } from 'node:http'
+import type { Head } from './head.js'
+import type { HeaderBag } from './header-rules.js'
+import type { Refusal } from './refusal.js'
 import type { SwitchMeter } from './switch-meter.js'
 import type { Upstream } from './upstream.js'
 
 /** What a request under way must know of its application's forwarder. */
 export interface Route {
-  /** The only host by which the application may be asked, in lower case; undefined: any. */
+  /** The only host that the application may set cookies for, in lower case; undefined: any. */
   readonly ownHost: string | undefined
   /** Where new requests go now; null while the application does not run. */
   current(): Upstream | null
   readonly meter: SwitchMeter
   readonly limits: ForwardingLimits
+  /** What is changed on the way; absent: nothing. */
+  readonly rewrite?: Rewrite
 }
 
+/** What a route changes of requests and answers, beyond what every forwarder does. */
+export interface Rewrite {
+  /** The path, with its query, that the container is asked for. */
+  path(path: string): string
+  /** Changes the headers for the container in place; never those that frame a message. */
+  request(headers: HeaderBag): void
+  /** Changes the headers of an answer in place. */
+  response(headers: HeaderBag): void
+}
+
+/** An answer that no container gives. */
+export interface OwnAnswer {
+  readonly status: number
+  /** Plain text, without a line break at its end. */
+  readonly sentence: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Where requests go that come to one server. */
+export interface Forwarding {
+  /** By the head of a request, which is valid: the route that it takes, or what it is answered instead. */
+  decide(head: Head, request: IncomingMessage): Route | OwnAnswer | Refusal
+  readonly limits: ForwardingLimits
+}
+
+export const isRoute = (decided: Route | OwnAnswer | Refusal): decided is Route =>
+  typeof decided === 'object' && 'current' in decided
+
+/** How long things may take on the way. */
 export interface ForwardingLimits {
   /** Until the container accepts the connection. */
   readonly connectTimeoutMs: number

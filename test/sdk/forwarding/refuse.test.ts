@@ -3,12 +3,12 @@ import type { AddressInfo } from 'node:net'
 import { connect, createServer as createTcpServer, type Socket } from 'node:net'
 import { maxHeaders } from 'busbar/sdk/http1'
 import { test } from 'tap'
-import { isFit, openOutgoing } from '../outgoing.js'
-import { type Refusal, refuse } from '../refusal.js'
-import type { Route } from '../route.js'
-import { createSwitchMeter } from '../switch-meter.js'
-import { forwardUpgrade } from '../upgrade.js'
-import { createUpstream } from '../upstream.js'
+import { isFit, openOutgoing } from '../../../sdk/http1/forwarding/outgoing.js'
+import { type Refusal, refuse } from '../../../sdk/http1/forwarding/refusal.js'
+import type { Route } from '../../../sdk/http1/forwarding/route.js'
+import { createSwitchMeter } from '../../../sdk/http1/forwarding/switch-meter.js'
+import { forwardUpgrade } from '../../../sdk/http1/forwarding/upgrade.js'
+import { createUpstream } from '../../../sdk/http1/forwarding/upstream.js'
 
 /** What is done with a response in this state. */
 function refused(refusal: Refusal, state: { headersSent?: boolean; destroyed?: boolean } = {}) {
@@ -104,7 +104,9 @@ async function upgraded(current: Route['current']): Promise<{ said: string; told
     limits: { connectTimeoutMs: 5000, answerTimeoutMs: 5000, lingerMs: 1000, readerMs: 5000 }
   }
   const server = createServer()
-  server.on('upgrade', (request, client, head) => forwardUpgrade(route, request, client as Socket, head))
+  server.on('upgrade', (request, client, head) =>
+    forwardUpgrade({ decide: () => route, limits: route.limits }, request, client as Socket, head)
+  )
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
   client.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')

@@ -1,28 +1,36 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
-import { abandon, guardAnswer, pipeInTurns } from 'busbar/sdk/http1'
+import { abandon, guardAnswer } from '../interim-answers.js'
+import { pipeInTurns } from '../pipe-in-turns.js'
 import { type Head, readHead } from './head.js'
 import { requestHeaders, responseHeaders, responseTrailers } from './header-rules.js'
 import { joinChunks } from './joined-chunks.js'
 import { isFit, maxInterim, openOutgoing, TimedOut } from './outgoing.js'
-import { isClientsFault, type Refusal, refusalOf, refuse } from './refusal.js'
-import { mayRetry, type Route } from './route.js'
+import { answerItself, isClientsFault, type Refusal, refusalOf, refuse } from './refusal.js'
+import { type Forwarding, isRoute, mayRetry, type Route } from './route.js'
 import type { Upstream } from './upstream.js'
 
 const bodiless = new Set([204, 205, 304])
 
 /** Forwards one request to the container that is current when it arrives, and its answer back. */
 export function forwardRequest(
-  route: Route,
+  forwarding: Forwarding,
   request: IncomingMessage,
   response: ServerResponse,
   options: { expectsContinue: boolean }
 ): void {
   // A client that goes away raises this; the response's `close` is where it is dealt with.
   request.on('error', () => {})
-  const head = readHead(request, route.ownHost)
+  const head = readHead(request)
   if (typeof head === 'string') {
     refuse(response, head)
+    return
+  }
+  const route = forwarding.decide(head, request)
+  if (!isRoute(route)) {
+    // The body of a request that is not handed on is read for a while, or the client would not see the answer.
+    request.resume()
+    answerItself(response, route)
     return
   }
   new Exchange(route, request, response, head, options.expectsContinue).begin()
@@ -66,13 +74,15 @@ class Exchange {
     upstream.enter()
 
     const { method } = this.request
+    const headers = requestHeaders(this.request, this.head)
+    this.route.rewrite?.request(headers)
     const outgoing = openOutgoing(
       upstream,
       {
         agent: upstream.agent,
         method,
-        path: this.head.path,
-        headers: requestHeaders(this.request, this.head)
+        path: this.route.rewrite?.path(this.head.path) ?? this.head.path,
+        headers
       },
       this.hasBody
     )
@@ -173,6 +183,7 @@ class Exchange {
       this.request.httpVersion === '1.1' &&
       !bodiless.has(answer.statusCode ?? 0)
     const headers = responseHeaders(answer, hasTrailers, this.route.ownHost)
+    this.route.rewrite?.response(headers)
     // Without a `continue` the client may never send its body: the connection cannot be used again.
     if (this.expectsContinue && !this.mayBodyFlow) headers.Connection = 'close'
     try {

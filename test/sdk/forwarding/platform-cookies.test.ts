@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { setsPlatformCookie, withoutPlatformCookies } from '../platform-cookies.js'
+import { setsPlatformCookie, withoutPlatformCookies } from '../../../sdk/http1/forwarding/platform-cookies.js'
 
 test('a Set-Cookie that a browser would send back under a name of the platform is taken out', async t => {
   for (const header of [

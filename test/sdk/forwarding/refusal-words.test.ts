@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { isClientsFault, refusalOf } from '../refusal.js'
+import { isClientsFault, refusalOf } from '../../../sdk/http1/forwarding/refusal.js'
 
 const errorOf = (code?: string): NodeJS.ErrnoException => Object.assign(new Error('x'), { code })
 

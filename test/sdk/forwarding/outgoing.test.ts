@@ -1,7 +1,7 @@
 import { test } from 'tap'
-import { openOutgoing } from '../outgoing.js'
-import { createUpstream } from '../upstream.js'
-import { startOrigin } from './origin.js'
+import { startOrigin } from '../../../plugins/direct/test/origin.js'
+import { openOutgoing } from '../../../sdk/http1/forwarding/outgoing.js'
+import { createUpstream } from '../../../sdk/http1/forwarding/upstream.js'
 
 test('a head that node refuses to write is no exception: nobody is asked', async t => {
   let asked = 0

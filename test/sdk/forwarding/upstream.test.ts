@@ -1,8 +1,8 @@
 import { request } from 'node:http'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { createUpstream } from '../upstream.js'
-import { startOrigin } from './origin.js'
+import { startOrigin } from '../../../plugins/direct/test/origin.js'
+import { createUpstream } from '../../../sdk/http1/forwarding/upstream.js'
 
 const target = { deploymentId: 'd', containerId: 'c', host: '127.0.0.1', port: 1 }
 

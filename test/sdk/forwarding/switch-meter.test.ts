@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { createSwitchMeter } from '../switch-meter.js'
+import { createSwitchMeter } from '../../../sdk/http1/forwarding/switch-meter.js'
 
 function metered() {
   let now = 0

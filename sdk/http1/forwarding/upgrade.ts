@@ -1,19 +1,26 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { abandon, guardAnswer, hasEarlierRequest, hasTooManyHeaders, pipeInTurns } from 'busbar/sdk/http1'
+import { abandon, guardAnswer } from '../interim-answers.js'
+import { pipeInTurns } from '../pipe-in-turns.js'
+import { hasEarlierRequest, hasTooManyHeaders } from '../request.js'
 import { type Head, readHead } from './head.js'
 import { requestHeaders, responseHeaders } from './header-rules.js'
 import { joinChunks } from './joined-chunks.js'
 import { isFit, maxInterim, openOutgoing, TimedOut } from './outgoing.js'
-import { isClientsFault, type Refusal, refusalOf, refuse } from './refusal.js'
-import { mayMove, type Route } from './route.js'
+import { answerItself, isClientsFault, type Refusal, refusalOf, refuse } from './refusal.js'
+import { type Forwarding, type ForwardingLimits, isRoute, mayMove, type Route } from './route.js'
 
 /** Finds out that the other machine is gone, where nothing is sent for long. */
 const probeAfterMs = 60_000
 
 /** Forwards a request that wants to become another protocol (WebSocket), then the bytes of both sides. */
-export function forwardUpgrade(route: Route, request: IncomingMessage, client: Socket, head: Buffer): void {
+export function forwardUpgrade(
+  forwarding: Forwarding,
+  request: IncomingMessage,
+  client: Socket,
+  head: Buffer
+): void {
   client.on('error', () => client.destroy())
   // Two answers cannot be on their way at once, and Node no longer queues this one behind the other.
   if (hasEarlierRequest(request, client)) {
@@ -23,9 +30,17 @@ export function forwardUpgrade(route: Route, request: IncomingMessage, client: S
   client.setTimeout(0)
   client.setNoDelay(true)
   client.setKeepAlive(true, probeAfterMs)
-  const asked = readHead(request, route.ownHost)
+  const asked = readHead(request)
   if (typeof asked === 'string' || asked.framing !== 'none') {
-    refuse(plainResponse(route, request, client), typeof asked === 'string' ? asked : 'badUpgrade')
+    refuse(
+      plainResponse(forwarding.limits, request, client),
+      typeof asked === 'string' ? asked : 'badUpgrade'
+    )
+    return
+  }
+  const route = forwarding.decide(asked, request)
+  if (!isRoute(route)) {
+    answerItself(plainResponse(forwarding.limits, request, client), route)
     return
   }
   route.meter.began()
@@ -43,7 +58,7 @@ function send(
   const upstream = route.current()
   if (upstream === null) {
     route.meter.failed()
-    refuse(plainResponse(route, request, client), 'noTarget')
+    refuse(plainResponse(route.limits, request, client), 'noTarget')
     return
   }
   upstream.enter()
@@ -59,16 +74,18 @@ function send(
     isWaiting = false
     route.meter[isClientsFault(refusal) ? 'abandoned' : 'failed']()
     leave()
-    refuse(plainResponse(route, request, client), refusal)
+    refuse(plainResponse(route.limits, request, client), refusal)
   }
+  const headers = requestHeaders(request, asked)
+  route.rewrite?.request(headers)
   const outgoing = openOutgoing(
     upstream,
     {
       // A connection of its own: it will not come back to any pool.
       agent: false,
       method: request.method,
-      path: asked.path,
-      headers: { ...requestHeaders(request, asked), Connection: 'Upgrade', Upgrade: offers(request) }
+      path: route.rewrite?.path(asked.path) ?? asked.path,
+      headers: { ...headers, Connection: 'Upgrade', Upgrade: offers(request) }
     },
     false
   )
@@ -126,7 +143,7 @@ function send(
     isWaiting = false
     route.meter.answered()
     container.on('error', () => container.destroy())
-    client.write(switchingHead(answer, route.ownHost), 'latin1')
+    client.write(switchingHead(answer, route), 'latin1')
     client.write(firstBytes)
     container.write(head)
     join(client, container)
@@ -140,15 +157,13 @@ function send(
     isWaiting = false
     route.meter.answered()
     joinChunks(answer, client)
-    const response = plainResponse(route, request, client)
+    const response = plainResponse(route.limits, request, client)
     answer.on('error', () => client.destroy())
     answer.once('close', leave)
+    const answered = responseHeaders(answer, false, route.ownHost)
+    route.rewrite?.response(answered)
     try {
-      response.writeHead(
-        answer.statusCode ?? 502,
-        answer.statusMessage,
-        responseHeaders(answer, false, route.ownHost)
-      )
+      response.writeHead(answer.statusCode ?? 502, answer.statusMessage, answered)
     } catch {
       outgoing.destroy()
       return refuse(response, 'notHttp')
@@ -173,24 +188,26 @@ function join(client: Socket, container: Duplex): void {
   container.once('close', () => client.destroySoon())
 }
 
-function switchingHead(answer: IncomingMessage, ownHost: string | undefined): string {
+function switchingHead(answer: IncomingMessage, { ownHost, rewrite }: Route): string {
   const lines = [
     `HTTP/1.1 101 ${answer.statusMessage ?? 'Switching Protocols'}`,
     'Connection: Upgrade',
     `Upgrade: ${answer.headers.upgrade ?? ''}`
   ]
-  for (const [name, value] of Object.entries(responseHeaders(answer, false, ownHost))) {
+  const headers = responseHeaders(answer, false, ownHost)
+  rewrite?.response(headers)
+  for (const [name, value] of Object.entries(headers)) {
     for (const one of typeof value === 'string' ? [value] : value) lines.push(`${name}: ${one}`)
   }
   return `${lines.join('\r\n')}\r\n\r\n`
 }
 
 /** An ordinary answer on a socket that had asked for another protocol; the connection ends with it. */
-function plainResponse(route: Route, request: IncomingMessage, client: Socket): ServerResponse {
+function plainResponse(limits: ForwardingLimits, request: IncomingMessage, client: Socket): ServerResponse {
   const response = new ServerResponse(request)
   response.shouldKeepAlive = false
   // The server no longer looks after this socket: who takes nothing of the answer is disconnected here.
-  client.setTimeout(route.limits.readerMs, () => {
+  client.setTimeout(limits.readerMs, () => {
     if (client.writableLength > 0) client.destroy()
   })
   response.assignSocket(client)

@@ -1,5 +1,4 @@
 import { Agent } from 'node:http'
-import type { TrafficTarget } from 'busbar/api/deployments'
 
 /**
  * Kept-alive connections are closed after this long unused, which is sooner than any common server
@@ -7,9 +6,17 @@ import type { TrafficTarget } from 'busbar/api/deployments'
  */
 const idleConnectionMs = 1000
 
+/** Where requests go: one container of one deployment, at an address that the platform can connect to. */
+export interface ForwardTarget {
+  readonly deploymentId: string
+  readonly containerId: string
+  readonly host: string
+  readonly port: number
+}
+
 /** One container as the forwarder sees it: its address, its connections, what is under way. */
 export interface Upstream {
-  readonly target: TrafficTarget
+  readonly target: ForwardTarget
   readonly agent: Agent
   /** Requests and sockets under way. */
   readonly open: number
@@ -23,7 +30,7 @@ export interface Upstream {
   readonly emptyAt: number | undefined
 }
 
-export function createUpstream(target: TrafficTarget): Upstream {
+export function createUpstream(target: ForwardTarget): Upstream {
   const agent = new Agent({
     keepAlive: true,
     timeout: idleConnectionMs,

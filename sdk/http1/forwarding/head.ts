@@ -1,9 +1,12 @@
 import type { IncomingMessage } from 'node:http'
-import { hasTooManyHeaders, headFault } from 'busbar/sdk/http1'
+import { hasTooManyHeaders, headFault } from '../request.js'
 import type { Refusal } from './refusal.js'
 
 /** How the body of a request is framed. */
 type Framing = 'none' | 'length' | 'chunked'
+
+/** The name in a `Host`: in lower case, without a port. */
+export const hostnameOf = ({ host }: Pick<Head, 'host'>): string => host.toLowerCase().replace(/:\d*$/, '')
 
 /** What a request asks for. */
 export interface Head {
@@ -13,11 +16,8 @@ export interface Head {
   readonly framing: Framing
 }
 
-/**
- * Reads the head of a request; why it is refused where it is not one that may be handed on. Another host than
- * `onlyHost` is another application's: a browser that asks for it on this port sends the cookies of that one.
- */
-export function readHead(request: IncomingMessage, onlyHost?: string): Head | Refusal {
+/** Reads the head of a request; why it is refused where it is not one that may be handed on. */
+export function readHead(request: IncomingMessage): Head | Refusal {
   if (hasTooManyHeaders(request)) return 'tooManyHeaders'
   const target = targetOf(request.method ?? '', request.url ?? '')
   if (target === undefined) return 'badTarget'
@@ -25,7 +25,6 @@ export function readHead(request: IncomingMessage, onlyHost?: string): Head | Re
   const framing = framingOf(request)
   if (framing === undefined) return 'badCoding'
   const host = target.host ?? request.headers.host ?? ownHost(request)
-  if (onlyHost !== undefined && host.toLowerCase().replace(/:\d*$/, '') !== onlyHost) return 'otherHost'
   return { path: target.path, host, framing }
 }
 
