@@ -91,7 +91,6 @@ export class CertificateStore {
        from (select id, case when not_after <= :now then 'expired' else 'expiring' end as due
              from $schema.certificate where not_after <= :soon) state
        where certificate.id = state.id and certificate.warned is distinct from state.due
-         and not (certificate.warned = 'expired' and state.due = 'expiring')
        returning certificate.id, name, not_after, warned`,
       { now, soon },
       tx

@@ -40,5 +40,5 @@ test('admins are told once that a certificate ends soon, and once that it has en
   )
   await look()
   await until(async () => (await titles()).length > 3, 'that it has ended meanwhile')
-  t.equal((await titles())[1], 'The certificate ending has expired')
+  t.ok((await titles()).includes('The certificate ending has expired'))
 })
