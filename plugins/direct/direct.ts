@@ -6,6 +6,7 @@ import {
 } from 'busbar/api/applications'
 import { containerRuntime } from 'busbar/api/containers'
 import { trafficRouters } from 'busbar/api/deployments'
+import { reservedHostnames } from 'busbar/api/domains'
 import { imageService } from 'busbar/api/images'
 import {
   type Contributor,
@@ -19,6 +20,7 @@ import { AddressService } from './address-service.js'
 import { createAddressStore } from './address-store.js'
 import { directAddresses } from './api.js'
 import { type ContainerWatch, createContainerWatch } from './container-watch.js'
+import { isOwnHost } from './hosts.js'
 import { directSettingsOf, type Settings } from './settings.js'
 import { createTrafficRouter } from './traffic-router.js'
 
@@ -36,6 +38,8 @@ export const needs = {
 export interface Direct {
   readonly service: AddressService
   readonly containers: ContainerWatch
+  /** The host of direct addresses, or their pattern. */
+  readonly host: string
 }
 
 export async function startDirect({
@@ -50,7 +54,7 @@ export async function startDirect({
   onStop(() => service.stop())
   await service.resume()
   onStop(service.watch())
-  return { service, containers: createContainerWatch({ ...use, store, service, log }) }
+  return { service, host: settings.host, containers: createContainerWatch({ ...use, store, service, log }) }
 }
 
 export function directServices(provide: ServiceBinder, { service }: Direct): void {
@@ -63,7 +67,11 @@ export function directServices(provide: ServiceBinder, { service }: Direct): voi
   })
 }
 
-export function directContributions(contribute: Contributor, { service, containers }: Direct): void {
+export function directContributions(contribute: Contributor, { service, containers, host }: Direct): void {
+  // Cookies ignore ports: a domain of that name would be sent those of the application there.
+  contribute(reservedHostnames, 'direct', {
+    reserves: hostname => (isOwnHost(host, hostname) ? 'a host of direct addresses' : null)
+  })
   contribute(applicationAddresses, 'direct', { directUrl: id => service.directUrl(id) })
   contribute(applicationLifecycle, 'direct', containers)
   contribute(applicationTeardown, 'direct', { teardown: id => service.close(id) })

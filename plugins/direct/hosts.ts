@@ -13,6 +13,11 @@ export const isPattern = (host: string): boolean => host.startsWith('*.')
 /** The host of an application by the pattern; slugs are labels, unique, and never change. */
 export const ownHostOf = (pattern: string, slug: string): string => slug + pattern.slice(1)
 
+/** Whether a domain, or the wildcard that it is, would have a host of direct addresses. */
+export const isOwnHost = (host: string, domain: string): boolean =>
+  domain === host ||
+  (isPattern(host) ? domain.endsWith(host.slice(1)) : domain === `*.${host.split('.').slice(1).join('.')}`)
+
 /**
  * Checks BUSBAR_DIRECT_HOST, in lower case and without brackets; throws with the remedy. Cookies ignore ports: an
  * application must not have the platform's host name, nor the platform one to which applications can set cookies.

@@ -277,6 +277,8 @@ async function boot(options: TestKernelOptions, { database, directory }: TestSta
     LOG_LEVEL: options.onLog === undefined ? 'silent' : 'debug',
     LOG_FORMAT: 'json',
     BUSBAR_DIRECT_PORTS: await directPorts,
+    // Any free port: files run side by side.
+    BUSBAR_PROXY_PORT: '0',
     // A test fetches nothing from the world of its own accord, and builds alike on every machine.
     BUILD_ENGINE: 'classic',
     ...options.environment,

@@ -66,6 +66,13 @@ export const extensions: Readonly<Record<string, Extension>> = {
     pinned: true,
     reason: 'a host that has a new key is believed again'
   },
+  'GET /api/projects/{projectId}/applications/{applicationId}/addresses': {
+    scope: 'read',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'by which address a hostname is found here: the proxy may listen on any port'
+  },
   'GET /api/auth/sessions': {
     scope: null,
     session: true,

@@ -33,14 +33,17 @@ import { readManifest } from '../../plugins/builds/registry/client/manifest.js'
 import { RegistryFailure } from '../../plugins/builds/registry/client/registry-failure.js'
 import { readChallenge, readToken } from '../../plugins/builds/registry/client/token-challenge.js'
 import { readKnownHosts } from '../../plugins/builds/ssh/host-key.js'
+import { pemBlocks } from '../../plugins/certificates/pem.js'
+import { inOneLine, subjectNames } from '../../plugins/certificates/subject-names.js'
 import { explainExit } from '../../plugins/deployments/rollout/exit-diagnosis.js'
-import { targetOf } from '../../plugins/direct/head.js'
-import { setsPlatformCookie, withoutPlatformCookies } from '../../plugins/direct/platform-cookies.js'
-import { setsCookieOfOthers } from '../../plugins/direct/sibling-cookies.js'
+import { readHostname } from '../../plugins/domains/hostname.js'
+import { readPath } from '../../plugins/domains/path-rule.js'
+import { readFeature } from '../../plugins/domains/route-features.js'
 import { checkedEmail } from '../../plugins/identity/users/email.js'
 import { levelOfLine } from '../../plugins/logs/collect/level.js'
 import { chunksOf, linesOf } from '../../plugins/logs/kept/chunk.js'
 import { isWanted, readFilter } from '../../plugins/logs/kept/history-filter.js'
+import { climbs, pathOf } from '../../plugins/proxy-forwarder/host-table.js'
 import { buildProblem } from '../../plugins/runtime-docker/build-failure.js'
 import { readEngineError } from '../../plugins/runtime-docker/engine-failure.js'
 import { readCounts } from '../../plugins/runtime-docker/files/file-count.js'
@@ -58,6 +61,9 @@ import { TarEnd } from '../../plugins/runtime-docker/tar-end.js'
 import { supervisorAnswers } from '../../plugins/runtime-docker/terminal/supervisor-answers.js'
 import { readClientFrame as readTerminalFrame } from '../../plugins/terminal/client-frame.js'
 import { Scrollback } from '../../plugins/terminal/screen/scrollback.js'
+import { hostnameOf, targetOf } from '../../sdk/http1/forwarding/head.js'
+import { setsPlatformCookie, withoutPlatformCookies } from '../../sdk/http1/forwarding/platform-cookies.js'
+import { setsCookieOfOthers } from '../../sdk/http1/forwarding/sibling-cookies.js'
 
 const mebibyte = 2 ** 20
 
@@ -242,6 +248,15 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'the last words of a container': text => explainExit({ ...exit, lines: [text] }, settings),
   'cookies of a visitor': withoutPlatformCookies,
   'a cookie that an application sets': setsPlatformCookie,
+  'a certificate as PEM': text => pemBlocks(`-----BEGIN X-----${text}`, 64),
+  'the names of a certificate': text => subjectNames(`DNS:a, DNS:${text}`),
+  'a distinguished name': inOneLine,
+  'a hostname that is to be served': readHostname,
+  'the path of a rule': readPath,
+  'the path of a request to a rule': text => climbs(`/${text}`) || pathOf(`/${text}`),
+  'the host of a request': text => hostnameOf({ host: text }),
+  'the configuration of a route feature': text =>
+    readFeature('redirect', { from: text, to: text }) || readFeature('ip_allowlist', { ranges: [text] }),
   'a cookie for others': text =>
     setsCookieOfOthers(`a=b;${text}`, 'a.example.com') ||
     setsCookieOfOthers(`a=b; Domain=${text}`, 'a.example.com'),

@@ -1,0 +1,133 @@
+import type { ServedCertificate } from 'busbar/api/certificates'
+import type { TrafficSwitch, TrafficTarget } from 'busbar/api/deployments'
+import { event, extensionPoint } from 'busbar/sdk'
+
+/**
+ * What a driver may be able to do. `tls`: serves with certificates that it is given; `acme`: has certificates issued, and renews
+ * them; the others are route features, and handlers of its own (`advanced_config`).
+ */
+export const proxyAbilities = [
+  'tls',
+  'acme',
+  'basic_auth',
+  'headers',
+  'ip_allowlist',
+  'redirect',
+  'rate_limit',
+  'advanced_config'
+] as const
+export type ProxyAbility = (typeof proxyAbilities)[number]
+
+/** Sets, adds and takes away headers, by name. */
+export interface HeaderChanges {
+  readonly set?: Readonly<Record<string, readonly string[]>>
+  readonly add?: Readonly<Record<string, readonly string[]>>
+  readonly delete?: readonly string[]
+}
+
+/** What a route does beyond forwarding, checked when it was saved. In the order in which it is applied. */
+export type RouteFeature =
+  | { readonly type: 'basic_auth'; readonly username: string; readonly hashedPassword: string }
+  | { readonly type: 'headers'; readonly request?: HeaderChanges; readonly response?: HeaderChanges }
+  | { readonly type: 'ip_allowlist'; readonly ranges: readonly string[] }
+  | { readonly type: 'redirect'; readonly from: string; readonly to: string; readonly statusCode: number }
+  | { readonly type: 'rate_limit'; readonly rate: string; readonly burst?: number; readonly key?: string }
+
+/** How a hostname is served. All routes of one hostname have the same. */
+export type RouteTls =
+  | { readonly mode: 'off' }
+  | { readonly mode: 'automatic' }
+  | { readonly mode: 'custom'; readonly certificateId: string }
+
+/** One rule: requests for a hostname, below a path, go to an application. */
+export interface ProxyRoute {
+  /** Unique in a table. */
+  readonly id: string
+  /** In lower case, of ASCII; `*.example.com` is every host directly below that name which has no route of its own. */
+  readonly hostname: string
+  /** `/`, or a path without a slash at its end: it itself and all that is below. */
+  readonly path: string
+  readonly applicationId: string
+  /** Null: the port that the application was deployed with. */
+  readonly containerPort: number | null
+  /** Leaves `path` out of what the application is asked for. */
+  readonly stripPath: boolean
+  /** Put in front of what is left; empty: nothing. */
+  readonly internalPath: string
+  /** Plain HTTP is answered with 301 to the same address over TLS. */
+  readonly forceHttps: boolean
+  readonly tls: RouteTls
+  readonly features: readonly RouteFeature[]
+  /** Handlers of the driver's own kind, in order. */
+  readonly handlers: readonly object[]
+}
+
+/**
+ * All that is to be served. A deploy changes nothing in it: where an application's requests go is told beside it. Routes are in the
+ * order in which they are to be looked at: exact hostnames before wildcards, then longer paths before shorter ones.
+ */
+export interface RoutingTable {
+  readonly routes: readonly ProxyRoute[]
+  /** Those that `custom` routes name; one that cannot be decrypted is missing. */
+  readonly certificates: readonly ServedCertificate[]
+}
+
+/** Where the requests of one application go, by the `containerPort` of routes; null is always among them. */
+export type ApplicationTargets = ReadonlyMap<number | null, TrafficTarget>
+
+/** How a hostname is served now, as far as the driver knows. */
+export interface HostReport {
+  /** Null where it is served; otherwise a sentence without a full stop that says why not, with what helps. */
+  readonly fault: string | null
+  /** Where to ask for its certificate with the hostname as SNI; null where it is not served over TLS. */
+  readonly tlsAt: { readonly host: string; readonly port: number } | null
+  /** Why there is no certificate: the first error of the authority; null where none is known. */
+  readonly tlsFault: string | null
+}
+
+/**
+ * Leads requests for hostnames to applications. One is in charge at a time: one that is no `fallback`, by its key, before one that is.
+ *
+ * A driver strips the platform's session cookies from every request, and keeps applications from setting them; answers requests for a
+ * stopped application with 503 and a plain sentence, and those for a hostname without a route with a plain 404. Where a
+ * route needs an ability that it lacks, it does not serve it without. The contract tests beside this file say it all.
+ */
+export interface ProxyDriver {
+  /** As people know it: `Caddy`. */
+  readonly name: string
+  readonly abilities: readonly ProxyAbility[]
+  /** What an operator does to get what it lacks; a half-sentence: `enable …`. */
+  readonly lackRemedy: string
+  /** True: it gives way to any driver that is not. */
+  readonly fallback?: true
+  /** Serves this table and no other from the moment this resolves. Calls come one after another. Rejects with the reason. */
+  load(table: RoutingTable): Promise<void>
+  /** Where the requests of an application go, beginning with the next one; null: it does not run. Known before its routes may be. */
+  retarget(applicationId: string, targets: ApplicationTargets | null): Promise<void>
+  /** The same at a deploy, telling what the switch does to the traffic. */
+  switchTo(applicationId: string, targets: ApplicationTargets): Promise<TrafficSwitch | null>
+  /** Another driver is in charge now. */
+  release(): Promise<void>
+  /** Of one hostname of the table. */
+  report(hostname: string): Promise<HostReport>
+  /** The ports by which browsers reach it; null where there is none. */
+  ports(): { readonly http: number | null; readonly https: number | null }
+}
+export const proxyDrivers = extensionPoint<ProxyDriver>('domains.proxyDrivers')
+
+/** Hostnames that no domain may have, because something else is asked by them; a half-sentence that says what, or null. */
+export const reservedHostnames = extensionPoint<{ reserves(hostname: string): string | null }>(
+  'domains.reservedHostnames'
+)
+
+/** What is served for a hostname has got worse, or better. */
+export const domainTlsChanged = event<{
+  readonly domainId: string
+  readonly applicationId: string
+  readonly hostname: string
+  readonly status: string
+  /** What is wrong, with what helps; null where nothing is known. */
+  readonly reason: string | null
+  /** RFC 3339; null where there is no certificate. */
+  readonly notAfter: string | null
+}>('domains.tlsChanged')

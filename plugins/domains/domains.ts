@@ -1,0 +1,77 @@
+import { applicationLifecycle, applicationRegistry, applicationTeardown } from 'busbar/api/applications'
+import { certificateStore, certificateUses } from 'busbar/api/certificates'
+import { containerRuntime } from 'busbar/api/containers'
+import { trafficRouters } from 'busbar/api/deployments'
+import { type Contributor, type Health, kernel, optional, type StartContext } from 'busbar/sdk'
+import { proxyDrivers, reservedHostnames } from './api.js'
+import { ContainerWatch } from './container-watch.js'
+import { DomainService } from './domain-service.js'
+import { DomainStore } from './domain-store.js'
+import { OwnHosts } from './own-hosts.js'
+import { Routing } from './routing.js'
+import { RoutingStore } from './routing-store.js'
+import type { Settings } from './settings.js'
+import { TlsChecks } from './tls-checks.js'
+import { createTrafficRouter } from './traffic-router.js'
+
+export const needs = {
+  db: kernel.database,
+  jobs: kernel.jobs,
+  events: kernel.events,
+  bus: kernel.bus,
+  clock: kernel.clock,
+  instance: kernel.instance,
+  registry: applicationRegistry,
+  certificates: certificateStore,
+  runtime: optional(containerRuntime),
+  drivers: proxyDrivers,
+  reserved: reservedHostnames
+}
+
+/** The running plugin. */
+export interface Domains {
+  readonly domains: DomainService
+  readonly routing: Routing
+  readonly ownHosts: OwnHosts
+  readonly checks: TlsChecks
+  readonly containers: ContainerWatch
+}
+
+export async function startDomains({
+  use,
+  config,
+  log,
+  onStop
+}: StartContext<typeof needs, Settings>): Promise<Domains> {
+  const store = new DomainStore(use.db)
+  const routingStore = new RoutingStore(use.db)
+  const routing = new Routing({ ...use, store: routingStore, log })
+  onStop(routing.watch())
+  return {
+    routing,
+    domains: new DomainService({ ...use, store, routingStore, routing, log }),
+    ownHosts: new OwnHosts({ ...use, store: routingStore, routing, holdNames: tx => store.holdNames(tx) }),
+    checks: new TlsChecks({ ...use, store, routing, settings: config, log }),
+    containers: new ContainerWatch({ ...use, routing, log })
+  }
+}
+
+export function domainContributions(
+  contribute: Contributor,
+  { domains, routing, ownHosts, containers }: Domains
+): void {
+  contribute(trafficRouters, 'domains', createTrafficRouter(routing, ownHosts))
+  contribute(applicationLifecycle, 'domains', {
+    started: async (applicationId, containerId) => await containers.started(applicationId, containerId),
+    stopped: async applicationId => await containers.stopped(applicationId)
+  })
+  contribute(applicationTeardown, 'domains', { teardown: async id => await domains.removeOfApplication(id) })
+  contribute(certificateUses, 'domains', { hostnames: async ids => await domains.hostnamesWith(ids) })
+}
+
+export function domainHealth({ routing }: Domains): Health {
+  const fault = routing.fault()
+  return fault === null
+    ? { status: 'ok' }
+    : { status: 'degraded', reason: `the proxy does not serve what is wanted: ${fault}` }
+}

@@ -1,0 +1,28 @@
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { test } from 'tap'
+import { driverContract, route, table } from '../../domains/test/driver-contract.js'
+import { ForwarderDriver } from '../forwarder-driver.js'
+
+test('the built-in forwarder is a proxy driver', async t => {
+  await driverContract(t, async t => {
+    const driver = new ForwarderDriver({ bind: '127.0.0.1', port: 0 })
+    t.teardown(async () => await driver.release())
+    return driver
+  })
+})
+
+test('a port that another program has is told, and taken when it is free', async t => {
+  const other = createServer()
+  await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
+  const { port } = other.address() as AddressInfo
+  const driver = new ForwarderDriver({ bind: '127.0.0.1', port })
+  t.teardown(async () => await driver.release())
+  const wanted = table(route({ hostname: 'www.example.com', applicationId: 'a' }))
+  await t.rejects(driver.load(wanted), /BUSBAR_PROXY_PORT/)
+  t.match(await driver.report('www.example.com'), { fault: /cannot listen/ })
+  await new Promise(resolve => other.close(resolve))
+  await driver.load(wanted)
+  t.equal(driver.ports().http, port)
+  t.match(await driver.report('www.example.com'), { fault: null })
+})
