@@ -1,7 +1,13 @@
 import { allow, type RouteDeclarer, reply } from 'busbar/sdk'
 import type { Certificates } from './certificates.js'
 import { problems } from './problems.js'
-import { certificateAnswer, uploadBody, usableCertificate, usableQuery } from './schemas.js'
+import {
+  certificateAnswer,
+  certificateParams,
+  uploadBody,
+  usableCertificate,
+  usableQuery
+} from './schemas.js'
 
 const group = 'Certificates (Admin)'
 const admins = { role: 'admin', project: 'none' } as const
@@ -59,7 +65,7 @@ export function routes(route: RouteDeclarer<Certificates>): void {
       'Deletes a certificate and its key. While a domain uses it this is refused, with the names of all that do.',
     problems: [problems.notFound, problems.inUse],
     access: allow.token('write', admins),
-    schema: { response: { 204: null } },
+    schema: { params: certificateParams, response: { 204: null } },
     audit: { action: 'delete_certificate', resource: 'certificate', id: { param: 'certificateId' } },
     handler: async ({ params }, { certificates }) => {
       await certificates.remove(params.certificateId)

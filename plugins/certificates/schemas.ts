@@ -71,6 +71,10 @@ export const uploadBody = named(
 )
 export type UploadBody = Static<typeof uploadBody>
 
+export const certificateParams = {
+  certificateId: described(uuid(), 'The `id` of the certificate, as the list of them has it.')
+}
+
 export const usableQuery = {
   hostname: described(
     maybe(Type.String({ maxLength: 1000, examples: ['www.example.com'] })),

@@ -19,7 +19,7 @@ const group = 'Application Domains & TLS'
 const ofApplication = '/api/projects/:projectId/applications/:applicationId'
 const all = `${ofApplication}/domains` as const
 const one = `${all}/:domainId` as const
-const inDomain = { param: 'projectId', chain: { applicationId: 'application', domainId: 'domain' } } as const
+const inDomain = { ...inApplication, chain: { ...inApplication.chain, domainId: 'domain' } } as const
 const id = { param: 'domainId' } as const
 const ruleFaults = [
   problems.badHostname,

@@ -174,7 +174,7 @@ export const tlsOverview = named(
   'DomainTlsStatus',
   object({
     id: described(uuid(), 'The domain.'),
-    hostname: described(Type.String(), 'Its name.'),
+    hostname: described(Type.String(), 'The name that it is served by.'),
     ssl_mode: described(Type.String(), '`automatic`, `custom` or `off`.'),
     ...tlsFields,
     certificate_name: described(nullable(Type.String()), 'The uploaded certificate that it uses.'),

@@ -13,6 +13,31 @@ export interface Schemas {
     /** The last name; empty unless given. */
     last_name?: string
   }
+  /** A hostname that is to lead to the application. */
+  AddDomain: {
+    /** A name with a dot: `www.example.com`. `*.example.com` is every host directly below that has no domain of its own. Other scripts are written as `xn--…`. */
+    hostname: string
+    /** Only this path and all below it; `/` unless given. */
+    path?: string | null
+    /** Leave `path` out of what the application is asked for; false unless given. */
+    strip_path?: boolean | null
+    /** A path to put in front of what the application is asked for; none unless given. */
+    internal_path?: string | null
+    /** A port of the container; null or left out: that of the application. */
+    container_port?: number | null
+    /** An older word for `ssl_mode`: true is `automatic`, false is `off`. Together they must agree. */
+    ssl_enabled?: boolean
+    /** `automatic`: a certificate is issued and renewed; `custom`: the uploaded one of `certificate_id`; `off`: plain HTTP. Left out: `automatic`, or `off` where the proxy that is on has no automatic certificates. */
+    ssl_mode?: string
+    /** Kept, and used for nothing. */
+    ssl_provider?: string | null
+    /** Answer plain HTTP with a redirect; as `ssl_enabled` unless given. */
+    force_https?: boolean | null
+    /** The certificate of `custom`; ignored otherwise. */
+    certificate_id?: string | null
+    /** A list of handlers of the proxy, applied before forwarding: `headers`, `rewrite`, `redir`, `handle_path`, `subroute`, `authentication`. Checked when it is saved. */
+    advanced_config?: unknown
+  }
   /** What a user wants to be told of. */
   AlertPreferences: {
     /** Whether to be told when a deployment fails; true at first. */
@@ -148,6 +173,15 @@ export interface Schemas {
     /** An address that leads to it without a domain, the same across deploys; null while it does not run, or where there are no such addresses. */
     direct_url: string | null
   }
+  /** An address of an application by a hostname. */
+  ApplicationAddress: {
+    /** Where a browser finds the application. */
+    url: string
+    /** The host in it. */
+    hostname: string
+    /** True of the name that the platform gave it; false of a domain. */
+    own: boolean
+  }
   /** How the latest deployment of an application is. */
   ApplicationHealth: {
     /** The latest deployment; null before the first one. */
@@ -251,6 +285,25 @@ export interface Schemas {
     available: boolean
     /** What is missing, and how to get it; null when it can be used. */
     reason: string | null
+  }
+  /** An uploaded certificate, without its private key. */
+  CertificateMetadata: {
+    /** What the certificate is called in paths. */
+    id: string
+    /** What the admin called it who uploaded it. */
+    name: string
+    /** The distinguished name of who issued it: `C=US, O=Example, CN=R1`. */
+    issuer: string
+    /** The hostnames and addresses that it is for; `*.example.com` is for each host directly below that name. */
+    subjects: string[]
+    /** From when it is valid. */
+    not_before: string | null
+    /** Until when it is valid. */
+    not_after: string | null
+    /** How many domains are served with it. */
+    domain_count: number
+    /** When it was uploaded. */
+    created_at: string
   }
   /** The source that takes the place of the present one, of the other kind. */
   ChangeApplicationSource: {
@@ -763,6 +816,135 @@ export interface Schemas {
     owner: Schemas['DockerOwner'] | null
     /** When it was made; the beginning of 1970 where its driver does not tell. */
     created_at: string
+  }
+  /** A hostname of an application, with its rules and how it is served. */
+  Domain: {
+    /** What the domain is called in paths. */
+    id: string
+    /** The application that it leads to. */
+    application_id: string
+    /** In lower case; other scripts as `xn--…`. */
+    hostname: string
+    /** This path and all below it: `/` is everything that no longer path takes. */
+    path: string
+    /** Whether `path` is left out of what the application is asked for. */
+    strip_path: boolean
+    /** What is put in front of that; empty for nothing. */
+    internal_path: string
+    /** The port of the container; null: that of the application. */
+    container_port: number | null
+    /** Whether it is served over TLS. */
+    ssl_enabled: boolean
+    /** `automatic`, `custom` or `off`. */
+    ssl_mode: string
+    /** Kept as it was sent, and used for nothing. */
+    ssl_provider: string | null
+    /** Whether plain HTTP is answered with a redirect to HTTPS. */
+    force_https: boolean
+    /** The uploaded certificate of `custom`. */
+    certificate_id: string | null
+    /** Handlers of the proxy, in order; null for none. */
+    advanced_config: unknown
+    /** When the name was first seen to lead to this server. */
+    verified_at: string | null
+    /** Always null: routes have no id of a proxy. */
+    caddy_config_id: string | null
+    /** Always null: no credentials are kept for a domain. */
+    ssl_credentials_encrypted: null
+    /** `disabled`: not over TLS. `pending`: no certificate yet. `failed`: none, with the reason in `tls_error`. `active`, `expiring` (less than 14 days left), `expired`: as the certificate that is really served. `unknown`: not looked at yet. */
+    tls_status: "unknown" | "disabled" | "pending" | "failed" | "active" | "expiring" | "expired" | "local"
+    /** Who issued the certificate that is served. */
+    tls_issuer: string | null
+    /** Until when that is valid. */
+    tls_not_after: string | null
+    /** When it was looked at last. */
+    tls_last_checked_at: string | null
+    /** Why the domain is not served as it is to be, with what helps. */
+    tls_error: string | null
+    /** What may be wrong: the name leads to another address, for example. */
+    tls_advisory: string | null
+    /** When it was added. */
+    created_at: string
+  }
+  /** How a domain is served. */
+  DomainTlsStatus: {
+    /** The domain. */
+    id: string
+    /** The name that it is served by. */
+    hostname: string
+    /** `automatic`, `custom` or `off`. */
+    ssl_mode: string
+    /** `disabled`: not over TLS. `pending`: no certificate yet. `failed`: none, with the reason in `tls_error`. `active`, `expiring` (less than 14 days left), `expired`: as the certificate that is really served. `unknown`: not looked at yet. */
+    tls_status: "unknown" | "disabled" | "pending" | "failed" | "active" | "expiring" | "expired" | "local"
+    /** Who issued the certificate that is served. */
+    tls_issuer: string | null
+    /** Until when that is valid. */
+    tls_not_after: string | null
+    /** When it was looked at last. */
+    tls_last_checked_at: string | null
+    /** Why the domain is not served as it is to be, with what helps. */
+    tls_error: string | null
+    /** What may be wrong: the name leads to another address, for example. */
+    tls_advisory: string | null
+    /** The uploaded certificate that it uses. */
+    certificate_name: string | null
+    /** The application that it leads to. */
+    application_id: string
+    /** What that is called. */
+    application_name: string
+    /** The project that it is in. */
+    project_id: string
+  }
+  /** A domain with its route features. */
+  DomainWithFeatures: {
+    /** What the domain is called in paths. */
+    id: string
+    /** The application that it leads to. */
+    application_id: string
+    /** In lower case; other scripts as `xn--…`. */
+    hostname: string
+    /** This path and all below it: `/` is everything that no longer path takes. */
+    path: string
+    /** Whether `path` is left out of what the application is asked for. */
+    strip_path: boolean
+    /** What is put in front of that; empty for nothing. */
+    internal_path: string
+    /** The port of the container; null: that of the application. */
+    container_port: number | null
+    /** Whether it is served over TLS. */
+    ssl_enabled: boolean
+    /** `automatic`, `custom` or `off`. */
+    ssl_mode: string
+    /** Kept as it was sent, and used for nothing. */
+    ssl_provider: string | null
+    /** Whether plain HTTP is answered with a redirect to HTTPS. */
+    force_https: boolean
+    /** The uploaded certificate of `custom`. */
+    certificate_id: string | null
+    /** Handlers of the proxy, in order; null for none. */
+    advanced_config: unknown
+    /** When the name was first seen to lead to this server. */
+    verified_at: string | null
+    /** Always null: routes have no id of a proxy. */
+    caddy_config_id: string | null
+    /** Always null: no credentials are kept for a domain. */
+    ssl_credentials_encrypted: null
+    /** `disabled`: not over TLS. `pending`: no certificate yet. `failed`: none, with the reason in `tls_error`. `active`, `expiring` (less than 14 days left), `expired`: as the certificate that is really served. `unknown`: not looked at yet. */
+    tls_status: "unknown" | "disabled" | "pending" | "failed" | "active" | "expiring" | "expired" | "local"
+    /** Who issued the certificate that is served. */
+    tls_issuer: string | null
+    /** Until when that is valid. */
+    tls_not_after: string | null
+    /** When it was looked at last. */
+    tls_last_checked_at: string | null
+    /** Why the domain is not served as it is to be, with what helps. */
+    tls_error: string | null
+    /** What may be wrong: the name leads to another address, for example. */
+    tls_advisory: string | null
+    /** When it was added. */
+    created_at: string
+    /** What is done with its requests, in this order. */
+    route_features: Schemas['RouteFeature'][]
   }
   /** How to turn it on. May be left out. */
   EnablePlugin: {
@@ -1308,6 +1490,23 @@ export interface Schemas {
     /** The `id` of the deployment to go back to: of this application, successful, and with an image that is still there. */
     deployment_id: string
   }
+  /** Something that is done with requests of a domain before they are handed on. */
+  RouteFeature: {
+    /** What the feature is called in paths. */
+    id: string
+    /** The domain that it is of. */
+    domain_id: string
+    /** What it does: one of each type for a domain. */
+    feature_type: string
+    /** How it does it, as it was sent; the hash of a password is left out. */
+    config: unknown
+    /** Whether it is applied. */
+    enabled: boolean
+    /** When it was set first; features are applied in this order. */
+    created_at: string
+    /** When it was set last. */
+    updated_at: string
+  }
   /** What an application uses now. */
   ServiceMetrics: {
     /** Time on processors; 0 while it does not run; 100 is one core. */
@@ -1614,6 +1813,31 @@ export interface Schemas {
     /** Taken and ignored, for clients that send an application back as they read it: `PUT …/health-check` sets it. */
     health_check_path?: string | null
   }
+  /** The whole of a domain; `path`, `strip_path` and `internal_path` stay as they are where they are left out, everything else is as when it is added. */
+  UpdateDomain: {
+    /** A name with a dot: `www.example.com`. `*.example.com` is every host directly below that has no domain of its own. Other scripts are written as `xn--…`. */
+    hostname: string
+    /** Only this path and all below it; `/` unless given. */
+    path?: string | null
+    /** Leave `path` out of what the application is asked for; false unless given. */
+    strip_path?: boolean | null
+    /** A path to put in front of what the application is asked for; none unless given. */
+    internal_path?: string | null
+    /** A port of the container; null or left out: that of the application. */
+    container_port?: number | null
+    /** An older word for `ssl_mode`: true is `automatic`, false is `off`. Together they must agree. */
+    ssl_enabled?: boolean
+    /** `automatic`: a certificate is issued and renewed; `custom`: the uploaded one of `certificate_id`; `off`: plain HTTP. Left out: `automatic`, or `off` where the proxy that is on has no automatic certificates. */
+    ssl_mode?: string
+    /** Kept, and used for nothing. */
+    ssl_provider?: string | null
+    /** Answer plain HTTP with a redirect; as `ssl_enabled` unless given. */
+    force_https?: boolean | null
+    /** The certificate of `custom`; ignored otherwise. */
+    certificate_id?: string | null
+    /** A list of handlers of the proxy, applied before forwarding: `headers`, `rewrite`, `redir`, `handle_path`, `subroute`, `authentication`. Checked when it is saved. */
+    advanced_config?: unknown
+  }
   /** What is to change of the own profile. The address cannot be changed. */
   UpdateProfile: {
     /** What to call the user, 1 to 64 characters without control characters. Several users may have the same. Left out, it stays. */
@@ -1641,6 +1865,35 @@ export interface Schemas {
     webhook_secret?: string | null
     /** The branch whose pushes deploy the application; empty for `main`, null for none of its own. Left out, it stays. */
     auto_deploy_branch?: string | null
+  }
+  /** A certificate with its private key. */
+  UploadCertificate: {
+    /** What to call it: unique, of up to 100 characters. */
+    name: string
+    /** The certificate of the server as PEM, followed by those of its issuers in order, without the root. 64 KiB at most. */
+    cert_pem: string
+    /** The private key as PEM, without a passphrase: RSA of 2048 to 8192 bits, or EC of P-256, P-384 or P-521. It is kept encrypted and is in no answer. */
+    key_pem: string
+  }
+  /** A route feature; it takes the place of the one of this type. */
+  UpsertRouteFeature: {
+    /** What it does. */
+    feature_type: "basic_auth" | "headers" | "ip_allowlist" | "redirect" | "rate_limit"
+    /** By type. basic_auth: `username`, `hashed_password` (bcrypt). headers: `request` and/or `response`, each `{ set, add, delete }`. ip_allowlist: `ranges`. redirect: `from`, `to`, `status_code`. rate_limit: `rate` such as `10/s`, `burst`, `key`, `zone`. Unknown keys are refused. */
+    config: {}
+    /** Whether it is applied; true unless given. */
+    enabled?: boolean
+  }
+  /** A certificate that can serve a hostname. Which others it covers is not told. */
+  UsableCertificate: {
+    /** The `certificate_id` of a domain that is to use it. */
+    id: string
+    /** What it is called. */
+    name: string
+    /** The distinguished name of who issued it. */
+    issuer: string
+    /** Until when it is valid; it may be over. */
+    not_after: string | null
   }
   /** Who may sign in. */
   User: {
@@ -1946,6 +2199,45 @@ export interface Operations {
     body: undefined
     answer: Schemas['Builder'][]
   }
+  'GET /api/certificates': {
+    params: {}
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['CertificateMetadata'][]
+  }
+  'POST /api/certificates': {
+    params: {}
+    query: {}
+    body: Schemas['UploadCertificate']
+    answer: Schemas['CertificateMetadata']
+  }
+  'DELETE /api/certificates/{certificateId}': {
+    params: {
+      /** The `id` of the certificate, as the list of them has it. */
+      certificateId: string
+    }
+    query: {}
+    body: undefined
+    answer: unknown
+  }
+  'GET /api/certificates/usable': {
+    params: {}
+    query: {
+      /** The host that is to be served; required. What is no name of a host finds nothing. */
+      hostname?: string
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['UsableCertificate'][]
+  }
   'GET /api/deployments': {
     params: {}
     query: {
@@ -2018,6 +2310,17 @@ export interface Operations {
     }
     body: undefined
     answer: Schemas['DockerVolume'][]
+  }
+  'GET /api/domains/tls': {
+    params: {}
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['DomainTlsStatus'][]
   }
   'GET /api/features': {
     params: {}
@@ -2272,6 +2575,22 @@ export interface Operations {
     body: undefined
     answer: Schemas['Status']
   }
+  'GET /api/projects/{projectId}/applications/{applicationId}/addresses': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+    }
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['ApplicationAddress'][]
+  }
   'POST /api/projects/{projectId}/applications/{applicationId}/build': {
     params: {
       /** The `id` of the project. */
@@ -2476,6 +2795,131 @@ export interface Operations {
     query: {}
     body: undefined
     answer: Schemas['Deployment']
+  }
+  'GET /api/projects/{projectId}/applications/{applicationId}/domains': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+    }
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['DomainWithFeatures'][]
+  }
+  'POST /api/projects/{projectId}/applications/{applicationId}/domains': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+    }
+    query: {}
+    body: Schemas['AddDomain']
+    answer: Schemas['Domain']
+  }
+  'GET /api/projects/{projectId}/applications/{applicationId}/domains/{domainId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the domain. One that is not in what stands before it in the path is not found (404). */
+      domainId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['DomainWithFeatures']
+  }
+  'PUT /api/projects/{projectId}/applications/{applicationId}/domains/{domainId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the domain. One that is not in what stands before it in the path is not found (404). */
+      domainId: string
+    }
+    query: {}
+    body: Schemas['UpdateDomain']
+    answer: Schemas['Domain']
+  }
+  'DELETE /api/projects/{projectId}/applications/{applicationId}/domains/{domainId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the domain. One that is not in what stands before it in the path is not found (404). */
+      domainId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'GET /api/projects/{projectId}/applications/{applicationId}/domains/{domainId}/features': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the domain. One that is not in what stands before it in the path is not found (404). */
+      domainId: string
+    }
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['RouteFeature'][]
+  }
+  'PUT /api/projects/{projectId}/applications/{applicationId}/domains/{domainId}/features': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the domain. One that is not in what stands before it in the path is not found (404). */
+      domainId: string
+    }
+    query: {}
+    body: Schemas['UpsertRouteFeature']
+    answer: Schemas['RouteFeature']
+  }
+  'DELETE /api/projects/{projectId}/applications/{applicationId}/domains/{domainId}/features/{featureId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the domain. One that is not in what stands before it in the path is not found (404). */
+      domainId: string
+      /** The `id` of the feature, as the list of them has it. */
+      featureId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'POST /api/projects/{projectId}/applications/{applicationId}/domains/{domainId}/tls/recheck': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the domain. One that is not in what stands before it in the path is not found (404). */
+      domainId: string
+    }
+    query: {}
+    body: undefined
+    answer: unknown
   }
   'GET /api/projects/{projectId}/applications/{applicationId}/env': {
     params: {
@@ -3275,6 +3719,30 @@ export interface NamedOperations {
    */
   ListBuilders: 'GET /api/builders'
   /**
+   * Get Certificates. All uploaded certificates by name. Private keys are in no answer.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required.
+   */
+  ListCertificates: 'GET /api/certificates'
+  /**
+   * Upload Certificate. Keeps a certificate with its private key, encrypted. It must name the hosts that it is for, and the key must be its own; one that has expired is taken, and so is one that nobody knows the issuer of. To replace one, upload its successor under another name, let the domains use that, and delete the former.
+   *
+   * A token with the scope `write` or a wider one, or a session. The admin role is required.
+   */
+  UploadCertificate: 'POST /api/certificates'
+  /**
+   * Delete Certificate. Deletes a certificate and its key. While a domain uses it this is refused, with the names of all that do.
+   *
+   * A token with the scope `write` or a wider one, or a session. The admin role is required.
+   */
+  DeleteCertificate: 'DELETE /api/certificates/{certificateId}'
+  /**
+   * Find Certificates for a Hostname. The uploaded certificates that can serve a hostname: those for exactly this name, and those for all names beside it (`*.example.com` for `www.example.com`). Case and a dot at the end do not matter. Expired ones are listed too.
+   *
+   * A token with the scope `read` or a wider one, or a session.
+   */
+  ListUsableCertificates: 'GET /api/certificates/usable'
+  /**
    * Get All Deployments. Deployments of all projects that the caller sees, the newest first. All filters must match.
    *
    * A token with the scope `read` or a wider one, or a session. A token pinned to projects sees those only; an explicit project outside its pins is refused (403).
@@ -3310,6 +3778,12 @@ export interface NamedOperations {
    * A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects sees those only; an explicit project outside its pins is refused (403).
    */
   ListDockerVolumes: 'GET /api/docker/volumes'
+  /**
+   * Get Domain TLS Status. How all domains are served that the caller may see, by hostname; admins see all.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to projects sees those only; an explicit project outside its pins is refused (403).
+   */
+  ListDomainTLSStatus: 'GET /api/domains/tls'
   /**
    * Get Features. What a client may want to know of the instance before anybody has signed in.
    *
@@ -3467,6 +3941,12 @@ export interface NamedOperations {
    */
   DeleteApplication: 'DELETE /api/projects/{projectId}/applications/{applicationId}'
   /**
+   * Get Addresses. Where a browser finds the application by a hostname, with the port of the proxy that is on: the name below `.localhost` that it got with its first deploy, then its domains. Empty while no proxy is on.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListApplicationAddresses: 'GET /api/projects/{projectId}/applications/{applicationId}/addresses'
+  /**
    * Build App. Builds an image of the source as it is now and deploys nothing.
    *
    * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
@@ -3564,6 +4044,60 @@ export interface NamedOperations {
    * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
    */
   CancelDeployment: 'POST /api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}/cancel'
+  /**
+   * Get Domains. The domains of the application with their route features, by hostname and path.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListDomains: 'GET /api/projects/{projectId}/applications/{applicationId}/domains'
+  /**
+   * Create Domain. Leads a hostname, or what is below a path of it, to the application. It is served when this is answered, and answers 503 while the application does not run. What the proxy that is on cannot do is refused, with the way to get it.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  AddDomain: 'POST /api/projects/{projectId}/applications/{applicationId}/domains'
+  /**
+   * Get Domain. One domain, as the list has it. `tls_status` changes by itself once a certificate is served.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  GetDomain: 'GET /api/projects/{projectId}/applications/{applicationId}/domains/{domainId}'
+  /**
+   * Update Domain. Replaces the rules of a domain. The former ones are served until the new ones are.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  UpdateDomain: 'PUT /api/projects/{projectId}/applications/{applicationId}/domains/{domainId}'
+  /**
+   * Remove Domain. The hostname is not served any more, and may be given to any project.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
+   */
+  RemoveDomain: 'DELETE /api/projects/{projectId}/applications/{applicationId}/domains/{domainId}'
+  /**
+   * Get Route Features. What is done with requests of the domain, in the order in which it is.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListRouteFeatures: 'GET /api/projects/{projectId}/applications/{applicationId}/domains/{domainId}/features'
+  /**
+   * Upsert Route Feature. Sets the feature of this type. A basic_auth without `hashed_password` keeps the stored one while `username` stays. What the proxy that is on cannot do is refused, with the way to get it.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  UpsertRouteFeature: 'PUT /api/projects/{projectId}/applications/{applicationId}/domains/{domainId}/features'
+  /**
+   * Delete Route Feature. It is applied to requests no longer.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  DeleteRouteFeature: 'DELETE /api/projects/{projectId}/applications/{applicationId}/domains/{domainId}/features/{featureId}'
+  /**
+   * Recheck Domain TLS. Looks again at what is served for the domain and where its name leads, soon; `tls_last_checked_at` tells when it was.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  RecheckDomainTLS: 'POST /api/projects/{projectId}/applications/{applicationId}/domains/{domainId}/tls/recheck'
   /**
    * Get Variables. The variables of the application itself, which take the place of the project's of the same name. A token sees no values, a session those that are not secret.
    *
@@ -3948,12 +4482,17 @@ export const operationKeys: NamedOperations = {
   VerifyTOTPEnrollment: 'POST /api/auth/totp/enroll/verify',
   RegenerateRecoveryCodes: 'POST /api/auth/totp/recovery-codes',
   ListBuilders: 'GET /api/builders',
+  ListCertificates: 'GET /api/certificates',
+  UploadCertificate: 'POST /api/certificates',
+  DeleteCertificate: 'DELETE /api/certificates/{certificateId}',
+  ListUsableCertificates: 'GET /api/certificates/usable',
   GetGlobalDeployments: 'GET /api/deployments',
   ListDockerContainers: 'GET /api/docker/containers',
   ListDockerImages: 'GET /api/docker/images',
   ListDockerNetworks: 'GET /api/docker/networks',
   GetDockerOverview: 'GET /api/docker/overview',
   ListDockerVolumes: 'GET /api/docker/volumes',
+  ListDomainTLSStatus: 'GET /api/domains/tls',
   GetFeatures: 'GET /api/features',
   GetHostHistoricalMetrics: 'GET /api/metrics/host',
   StreamHostMetrics: 'GET /api/metrics/host/stream',
@@ -3982,6 +4521,7 @@ export const operationKeys: NamedOperations = {
   GetApplication: 'GET /api/projects/{projectId}/applications/{applicationId}',
   UpdateApplication: 'PUT /api/projects/{projectId}/applications/{applicationId}',
   DeleteApplication: 'DELETE /api/projects/{projectId}/applications/{applicationId}',
+  ListApplicationAddresses: 'GET /api/projects/{projectId}/applications/{applicationId}/addresses',
   BuildApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/build',
   GetBuildCache: 'GET /api/projects/{projectId}/applications/{applicationId}/cache',
   ClearBuildCache: 'DELETE /api/projects/{projectId}/applications/{applicationId}/cache',
@@ -3999,6 +4539,15 @@ export const operationKeys: NamedOperations = {
   StreamBuildLogs: 'GET /api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}/build-logs',
   ListBuildSteps: 'GET /api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}/build-steps',
   CancelDeployment: 'POST /api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}/cancel',
+  ListDomains: 'GET /api/projects/{projectId}/applications/{applicationId}/domains',
+  AddDomain: 'POST /api/projects/{projectId}/applications/{applicationId}/domains',
+  GetDomain: 'GET /api/projects/{projectId}/applications/{applicationId}/domains/{domainId}',
+  UpdateDomain: 'PUT /api/projects/{projectId}/applications/{applicationId}/domains/{domainId}',
+  RemoveDomain: 'DELETE /api/projects/{projectId}/applications/{applicationId}/domains/{domainId}',
+  ListRouteFeatures: 'GET /api/projects/{projectId}/applications/{applicationId}/domains/{domainId}/features',
+  UpsertRouteFeature: 'PUT /api/projects/{projectId}/applications/{applicationId}/domains/{domainId}/features',
+  DeleteRouteFeature: 'DELETE /api/projects/{projectId}/applications/{applicationId}/domains/{domainId}/features/{featureId}',
+  RecheckDomainTLS: 'POST /api/projects/{projectId}/applications/{applicationId}/domains/{domainId}/tls/recheck',
   ListEnvVars: 'GET /api/projects/{projectId}/applications/{applicationId}/env',
   UpdateEnvVars: 'PUT /api/projects/{projectId}/applications/{applicationId}/env',
   RevealEnvVar: 'GET /api/projects/{projectId}/applications/{applicationId}/env/{envVarId}/reveal',

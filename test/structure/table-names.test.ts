@@ -57,7 +57,12 @@ test('a published table is of the plugin that publishes it', async t => {
     for (const { name } of tables.values()) t.equal(name.split('.')[0], schemaOf(id), name)
   t.same(
     [...published.values()].flatMap(tables => [...tables.values()].map(({ reference }) => reference)).sort(),
-    ['applications.application (id)', 'identity.user (id)', 'projects.project (id)'],
+    [
+      'applications.application (id)',
+      'certificates.certificate (id)',
+      'identity.user (id)',
+      'projects.project (id)'
+    ],
     'what is published stays: migrations that have run hold these words'
   )
 })
