@@ -40,7 +40,8 @@ import type {
   DomainBody,
   DomainWithFeatures,
   FeatureAnswer,
-  FeatureBody
+  FeatureBody,
+  TlsOverview
 } from './schemas.js'
 
 interface DomainServiceParts {
@@ -80,8 +81,9 @@ export class DomainService {
     return withFeatures(row, await this.parts.store.features([row.id]))
   }
 
-  async overview(reach: Reach, page: Page): Promise<Rows<TlsOverviewRow>> {
-    return await this.parts.store.overview(reach, page)
+  async overview(reach: Reach, page: Page): Promise<Rows<TlsOverview>> {
+    const { rows, total } = await this.parts.store.overview(reach, page)
+    return { rows: rows.map(overviewAnswer), total }
   }
 
   async addresses(applicationId: string, page: Page): Promise<Rows<AddressAnswer>> {
@@ -357,6 +359,15 @@ const answer = (row: DomainRow): DomainAnswer => ({
   ssl_enabled: row.ssl_mode !== 'off',
   caddy_config_id: null,
   ssl_credentials_encrypted: null
+})
+
+/** As the contract has it: texts are empty where there is nothing to say. */
+const overviewAnswer = (row: TlsOverviewRow): TlsOverview => ({
+  ...row,
+  tls_issuer: row.tls_issuer ?? '',
+  tls_error: row.tls_error ?? '',
+  tls_advisory: row.tls_advisory ?? '',
+  certificate_name: row.certificate_name ?? ''
 })
 
 const withFeatures = (row: DomainRow, features: readonly FeatureRow[]): DomainWithFeatures => ({

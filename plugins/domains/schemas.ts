@@ -177,13 +177,27 @@ export const tlsOverview = named(
     hostname: described(Type.String(), 'The name that it is served by.'),
     ssl_mode: described(Type.String(), '`automatic`, `custom` or `off`.'),
     ...tlsFields,
-    certificate_name: described(nullable(Type.String()), 'The uploaded certificate that it uses.'),
+    tls_issuer: described(
+      Type.String(),
+      'Who issued the certificate that is served; empty where there is none.'
+    ),
+    tls_error: described(
+      Type.String(),
+      'Why the domain is not served as it is to be, with what helps; empty where it is.'
+    ),
+    tls_advisory: described(Type.String(), 'What may be wrong; empty where nothing is known.'),
+    certificate_name: described(
+      Type.String(),
+      'The uploaded certificate that it uses; empty where it uses none.'
+    ),
     application_id: described(uuid(), 'The application that it leads to.'),
     application_name: described(Type.String(), 'What that is called.'),
     project_id: described(uuid(), 'The project that it is in.')
   }),
   { description: 'How a domain is served.' }
 )
+
+export type TlsOverview = Static<typeof tlsOverview>
 
 export const address = named(
   'ApplicationAddress',

@@ -87,9 +87,22 @@ async function fixture(client: TestClient, path: string): Promise<Readonly<Recor
   }
   const applicationId = idOf(await client.post(`/api/projects/${projectId}/applications`, source))
   await client.put(`/api/projects/${projectId}/applications/${applicationId}/env`, variables)
+  if (path.includes('{domainId}')) {
+    const domains = `/api/projects/${projectId}/applications/${applicationId}/domains`
+    // That of the examples stays free for them.
+    const domainId = idOf(await client.post(domains, { hostname: `d-${made++}.example.net` }))
+    const feature = { feature_type: 'ip_allowlist', config: { ranges: ['10.0.0.0/8'] } }
+    const { body } = await client.put(`${domains}/${domainId}/features`, feature)
+    return { ...ids, projectId, applicationId, domainId, featureId: body.id }
+  }
   if (!path.includes('{deploymentId}')) return { ...ids, projectId, applicationId }
   const deploying = await client.post(`/api/projects/${projectId}/applications/${applicationId}/deploy`)
   return { ...ids, projectId, applicationId, deploymentId: deploying.body.id }
+}
+
+/** What an operation does not answer without, where an example is of another parameter. */
+const neededQueries: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  '/api/certificates/usable': { hostname: 'www.example.com' }
 }
 
 async function send({ method, path, body, values = {} }: Example): Promise<TestAnswer> {
@@ -105,7 +118,7 @@ async function send({ method, path, body, values = {} }: Example): Promise<TestA
   )
   return await client.send(
     method.toUpperCase(),
-    `${path.replace(/\{(\w+)\}/g, (_, name: string) => idOf(name))}?${new URLSearchParams(query)}`,
+    `${path.replace(/\{(\w+)\}/g, (_, name: string) => idOf(name))}?${new URLSearchParams(Object.entries({ ...neededQueries[path], ...Object.fromEntries(query) }))}`,
     body === undefined ? {} : { body }
   )
 }
@@ -119,6 +132,7 @@ const refused: Readonly<Record<string, string>> = {
   'POST /api/auth/totp/disable': 'E_TOTP_DISABLED',
   'POST /api/auth/totp/enroll/verify': 'E_TOTP_NOT_ENROLLED',
   'POST /api/auth/totp/recovery-codes': 'E_TOTP_DISABLED',
+  'POST /api/certificates': 'E_CERTIFICATE_UNREADABLE',
   'POST /api/plugins/{pluginId}/purge': 'E_PLUGIN_ON',
   'POST /api/projects/{projectId}/applications/{applicationId}/rollback': 'E_ROLLBACK_FOREIGN',
   'POST /api/projects/{projectId}/applications/{applicationId}/terminal': 'E_TERMINAL_NO_CONTAINER',

@@ -96,8 +96,14 @@ test('every route and channel lets in exactly whom the contract says', async t =
     ).body.id as string
     const deployment = (await client.post(`/api/projects/${project}/applications/${application}/deploy`)).body
       .id as string
-    t.ok(project && application && deployment, `${name} has a project, an application and a deployment`)
-    return { project, application, deployment }
+    const domain = (
+      await client.post(`/api/projects/${project}/applications/${application}/domains`, {
+        hostname: `${slug}.example.com`
+      })
+    ).body.id as string
+    const isMade = project && application && deployment && domain
+    t.ok(isMade, `${name} has a project, an application, a deployment and a domain`)
+    return { project, application, deployment, domain }
   }
   const own = await made('owner')
   const foreign = await made('stranger')
@@ -122,6 +128,7 @@ test('every route and channel lets in exactly whom the contract says', async t =
     resources: {
       applicationId: { inside: own.application, foreign: foreign.application, shared: shared.application },
       deploymentId: { inside: own.deployment, foreign: foreign.deployment, shared: shared.deployment },
+      domainId: { inside: own.domain, foreign: foreign.domain, shared: shared.domain },
       sourceId: { inside: own.application, foreign: foreign.application, shared: shared.application }
     }
   })

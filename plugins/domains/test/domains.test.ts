@@ -49,7 +49,7 @@ test('domains are added, read, changed and removed', async t => {
   t.equal((await stranger.get(one)).status, 404)
   t.same((await stranger.get('/api/domains/tls')).body, [])
   t.match((await owner.get('/api/domains/tls')).body, [
-    { id: added.body.id, hostname: 'b.example.com', tls_status: 'disabled', certificate_name: null }
+    { id: added.body.id, hostname: 'b.example.com', tls_status: 'disabled', certificate_name: '' }
   ])
   t.equal((await (await k.as.session()).get('/api/domains/tls')).body.length, 1, 'admins see all')
 
