@@ -1,11 +1,13 @@
 import type { ContainerRuntime } from 'busbar/api/containers'
 import type { Log, OptionalHandle } from 'busbar/sdk'
+import type { OwnHosts } from './own-hosts.js'
 import type { Routing } from './routing.js'
 
 const watched = new Set(['start', 'restart', 'stop', 'die', 'oom', 'destroy'])
 
 interface ContainerWatchParts {
   readonly routing: Routing
+  readonly ownHosts: OwnHosts
   readonly runtime: OptionalHandle<ContainerRuntime>
   readonly log: Log
 }
@@ -40,13 +42,15 @@ export class ContainerWatch {
   }
 
   async #adoptAll(engine: ContainerRuntime): Promise<void> {
-    const { routing } = this.parts
+    const { routing, ownHosts } = this.parts
     for (const { id, owner } of await engine.list({})) {
       const { applicationId } = owner
       if (applicationId === undefined) continue
       await this.#attempt(applicationId, async () => {
         await routing.renew(applicationId, id)
         await routing.adopt(applicationId)
+        // It may have been deployed before this plugin was there.
+        await ownHosts.give(applicationId)
       })
     }
   }

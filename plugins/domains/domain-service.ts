@@ -212,6 +212,7 @@ export class DomainService {
   async removeOfApplication(applicationId: string): Promise<void> {
     const { store, routing } = this.parts
     await store.removeOfApplication(applicationId)
+    await routing.retargeted(applicationId)
     await routing.changed()
   }
 

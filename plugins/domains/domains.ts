@@ -47,12 +47,18 @@ export async function startDomains({
   const routingStore = new RoutingStore(use.db)
   const routing = new Routing({ ...use, store: routingStore, log })
   onStop(routing.watch())
+  const ownHosts = new OwnHosts({
+    ...use,
+    store: routingStore,
+    routing,
+    holdNames: tx => store.holdNames(tx)
+  })
   return {
     routing,
     domains: new DomainService({ ...use, store, routingStore, routing, log }),
-    ownHosts: new OwnHosts({ ...use, store: routingStore, routing, holdNames: tx => store.holdNames(tx) }),
+    ownHosts,
     checks: new TlsChecks({ ...use, store, routing, settings: config, log }),
-    containers: new ContainerWatch({ ...use, routing, log })
+    containers: new ContainerWatch({ ...use, routing, ownHosts, log })
   }
 }
 

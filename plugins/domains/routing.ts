@@ -24,7 +24,8 @@ const targetTopic = 'target'
 const lookMs = 500
 /** How soon a table that a driver has refused is given to it again. */
 const retryMs = 5000
-const driverLimitMs = 30_000
+/** Less than a request has. */
+const driverLimitMs = 15_000
 /** As a deploy decides when neither the application nor its image names a port. */
 const defaultPort = 8080
 

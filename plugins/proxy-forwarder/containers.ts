@@ -4,7 +4,7 @@ import { createSwitchable, type ForwardSwitchProof, type Switchable } from 'busb
 
 /** Where the requests of applications go, by the ports that routes name. */
 export class Containers {
-  readonly #targets = new Map<string, ApplicationTargets | null>()
+  readonly #targets = new Map<string, ApplicationTargets>()
   /** By application, then by the `containerPort` of routes. */
   readonly #switchables = new Map<string, Map<number | null, Switchable>>()
 
@@ -35,7 +35,8 @@ export class Containers {
   }
 
   retarget(applicationId: string, targets: ApplicationTargets | null): void {
-    this.#targets.set(applicationId, targets)
+    if (targets === null) this.#targets.delete(applicationId)
+    else this.#targets.set(applicationId, targets)
     for (const [port, switchable] of this.#switchables.get(applicationId) ?? [])
       switchable.retarget(targets?.get(port) ?? null)
   }

@@ -89,7 +89,7 @@ export class ForwarderDriver implements ProxyDriver {
         {
           limits: defaultLimits,
           decide: (head, request) => {
-            const routes = this.#hosts.routesOf(hostnameOf(head))
+            const routes = this.#hosts.routesOf(hostnameOf(head).replace(/\.$/, ''))
             if (routes.length === 0) return unknownHost
             const path = pathOf(head.path)
             const route = routes.find(one => isBelow(one.path, path))

@@ -87,9 +87,10 @@ async function fixture(client: TestClient, path: string): Promise<Readonly<Recor
   }
   const applicationId = idOf(await client.post(`/api/projects/${projectId}/applications`, source))
   await client.put(`/api/projects/${projectId}/applications/${applicationId}/env`, variables)
+  // Of an example before, in another project.
+  await k.query('delete from domains.domain')
   if (path.includes('{domainId}')) {
     const domains = `/api/projects/${projectId}/applications/${applicationId}/domains`
-    // That of the examples stays free for them.
     const domainId = idOf(await client.post(domains, { hostname: `d-${made++}.example.net` }))
     const feature = { feature_type: 'ip_allowlist', config: { ranges: ['10.0.0.0/8'] } }
     const { body } = await client.put(`${domains}/${domainId}/features`, feature)

@@ -126,6 +126,7 @@ export async function driverContract(t: Test, make: DriverMaker): Promise<void> 
       }
       t.equal(await asked('www.example.com', '/x?y=1'), 'a /x?y=1')
       t.equal(await asked('WWW.Example.com', '/shop/cart?y=1'), 'b /v2/cart?y=1')
+      t.match((await visit(driver, 'x', '/', { headers: { Host: 'www.example.com.' } })).seen, { name: 'a' })
       t.equal(await asked('www.example.com', '/shop'), 'b /v2/')
       t.equal(await asked('www.example.com', '/shop?y=1'), 'b /v2/?y=1')
       t.equal(await asked('www.example.com', '/shopping'), 'a /shopping', 'a path is whole segments')
