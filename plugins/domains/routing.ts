@@ -217,6 +217,7 @@ export class Routing {
         certificates: await certificates.open([...used].toSorted())
       })
       if (driver !== this.#served) await this.#giveTargets(driver)
+      if (this.#isStopped) return
       await bounded(async () => await driver.load(table), {
         ms: driverLimitMs,
         what: `the proxy driver ${driver.name}`

@@ -38,6 +38,7 @@ export class ForwarderDriver implements ProxyDriver {
   #compiled = new Map<string, CompiledRoute>()
   #server: ForwardingServer | undefined
   #fault: string | null = null
+  #isStopped = false
 
   constructor(private readonly settings: Settings) {}
 
@@ -66,6 +67,12 @@ export class ForwarderDriver implements ProxyDriver {
     return this.#containers.switchTo(applicationId, targets)
   }
 
+  /** For good: a load that is under way opens nothing any more. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    await this.release()
+  }
+
   async release(): Promise<void> {
     const server = this.#server
     this.#server = undefined
@@ -81,10 +88,10 @@ export class ForwarderDriver implements ProxyDriver {
   }
 
   async #listen(): Promise<void> {
-    if (this.#server !== undefined) return
+    if (this.#server !== undefined || this.#isStopped) return
     const { port, bind } = this.settings
     try {
-      this.#server = await openForwardingServer(
+      const server = await openForwardingServer(
         { host: bind, port },
         {
           limits: defaultLimits,
@@ -99,6 +106,9 @@ export class ForwarderDriver implements ProxyDriver {
         },
         caps
       )
+      // It may have been stopped meanwhile.
+      if (this.#isStopped) return await server.close(() => 0)
+      this.#server = server
       this.#fault = null
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)

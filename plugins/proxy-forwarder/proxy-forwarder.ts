@@ -15,7 +15,7 @@ export function startProxyForwarder({
   onStop
 }: StartContext<typeof needs, Settings>): ProxyForwarder {
   const driver = new ForwarderDriver(config)
-  onStop(async () => await driver.release())
+  onStop(async () => await driver.stop())
   return { driver }
 }
 

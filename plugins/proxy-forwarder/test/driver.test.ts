@@ -26,3 +26,13 @@ test('a port that another program has is told, and taken when it is free', async
   t.equal(driver.ports().http, port)
   t.match(await driver.report('www.example.com'), { fault: null })
 })
+
+test('a load that is under way when the plugin stops leaves no port open', async t => {
+  const driver = new ForwarderDriver({ bind: '127.0.0.1', port: 0 })
+  const loading = driver.load(table())
+  await driver.stop()
+  await loading
+  t.equal(driver.ports().http, null)
+  await driver.load(table())
+  t.equal(driver.ports().http, null, 'and none is opened later')
+})
