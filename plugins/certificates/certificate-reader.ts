@@ -5,7 +5,7 @@ import { problems } from './problems.js'
 import { inOneLine, subjectNames } from './subject-names.js'
 
 /** A certificate that a server can present, with its key. */
-export interface ReadCertificate {
+interface ReadCertificate {
   /** The leaf and its issuers, and nothing else of what was sent. */
   readonly chainPem: string
   readonly keyPem: string

@@ -18,7 +18,7 @@ export interface SealedRow extends CertificateRow {
 }
 
 /** What admins were told of last. */
-export type Warned = 'expiring' | 'expired'
+type Warned = 'expiring' | 'expired'
 
 const columns = 'id, name, issuer, subjects, not_before, not_after, created_at'
 

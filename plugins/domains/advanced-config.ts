@@ -4,7 +4,7 @@ const deepest = 12
 const longest = 32_768
 
 /** Handlers of the driver's own kind; null where nothing was sent. */
-export type Handlers = readonly object[] | null
+type Handlers = readonly object[] | null
 
 /** What is wrong with `advanced_config`, or the handlers in it. Decided when it is saved, never when it is loaded. */
 export function readAdvancedConfig(

@@ -2,7 +2,7 @@ import { Resolver } from 'node:dns/promises'
 import { isWildcard } from './hostname.js'
 
 /** What the name servers say of a hostname. */
-export type DnsAnswer =
+type DnsAnswer =
   | { readonly addresses: readonly string[] }
   | { readonly failure: 'unknown name' | 'no answer' }
 

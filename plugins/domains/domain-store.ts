@@ -55,7 +55,7 @@ export interface FeatureRow {
 }
 
 /** Whose a hostname is. */
-export interface Holder {
+interface Holder {
   readonly hostname: string
   /** Null: the own name of an application, all of whose paths are taken. */
   readonly path: string | null

@@ -7,7 +7,7 @@ const topLabel = /^([a-z]{2,63}|xn--[a-z0-9-]{1,59})$/
 const neverHosts = new Set(['invalid', 'onion', 'arpa'])
 
 /** What is wrong with it, as the rest of a sentence that begins with it. */
-export interface HostnameFault {
+interface HostnameFault {
   readonly fault: string
 }
 
@@ -56,7 +56,7 @@ function toAscii(name: string): string | undefined {
 export const isWildcard = (hostname: string): boolean => hostname.startsWith('*.')
 
 /** Whether a wildcard stands for `hostname`, which may be one itself. */
-export const isUnder = (wildcard: string, hostname: string): boolean =>
+const isUnder = (wildcard: string, hostname: string): boolean =>
   isWildcard(wildcard) &&
   hostname.endsWith(wildcard.slice(1)) &&
   !hostname.slice(0, 1 - wildcard.length).includes('.')

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import type { HeaderChanges, RouteFeature } from './api.js'
 
 export const featureTypes = ['basic_auth', 'headers', 'ip_allowlist', 'redirect', 'rate_limit'] as const
-export type FeatureType = (typeof featureTypes)[number]
+type FeatureType = (typeof featureTypes)[number]
 export const isFeatureType = (text: string): text is FeatureType =>
   (featureTypes as readonly string[]).includes(text)
 

@@ -9,7 +9,7 @@ export interface OwnHost {
   readonly application_id: string
 }
 
-export interface TargetRow {
+interface TargetRow {
   readonly application_id: string
   readonly deployment_id: string
   readonly container_id: string

@@ -3,15 +3,7 @@ import type { DnsVerdict } from './dns-check.js'
 import type { SslMode, TlsState } from './domain-store.js'
 import type { ServedLeaf } from './tls-probe.js'
 
-export type TlsStatus =
-  | 'unknown'
-  | 'disabled'
-  | 'pending'
-  | 'failed'
-  | 'active'
-  | 'expiring'
-  | 'expired'
-  | 'local'
+type TlsStatus = 'unknown' | 'disabled' | 'pending' | 'failed' | 'active' | 'expiring' | 'expired' | 'local'
 
 const dayMs = 86_400_000
 const expiringMs = 14 * dayMs

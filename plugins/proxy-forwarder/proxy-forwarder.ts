@@ -6,7 +6,7 @@ import type { Settings } from './settings.js'
 export const needs = {}
 
 /** The running plugin. */
-export interface ProxyForwarder {
+interface ProxyForwarder {
   readonly driver: ForwarderDriver
 }
 

@@ -876,18 +876,18 @@ export interface Schemas {
     ssl_mode: string
     /** `disabled`: not over TLS. `pending`: no certificate yet. `failed`: none, with the reason in `tls_error`. `active`, `expiring` (less than 14 days left), `expired`: as the certificate that is really served. `unknown`: not looked at yet. */
     tls_status: "unknown" | "disabled" | "pending" | "failed" | "active" | "expiring" | "expired" | "local"
-    /** Who issued the certificate that is served. */
-    tls_issuer: string | null
+    /** Who issued the certificate that is served; empty where there is none. */
+    tls_issuer: string
     /** Until when that is valid. */
     tls_not_after: string | null
     /** When it was looked at last. */
     tls_last_checked_at: string | null
-    /** Why the domain is not served as it is to be, with what helps. */
-    tls_error: string | null
-    /** What may be wrong: the name leads to another address, for example. */
-    tls_advisory: string | null
-    /** The uploaded certificate that it uses. */
-    certificate_name: string | null
+    /** Why the domain is not served as it is to be, with what helps; empty where it is. */
+    tls_error: string
+    /** What may be wrong; empty where nothing is known. */
+    tls_advisory: string
+    /** The uploaded certificate that it uses; empty where it uses none. */
+    certificate_name: string
     /** The application that it leads to. */
     application_id: string
     /** What that is called. */

@@ -18,7 +18,7 @@ const root = join(import.meta.dirname, '../..')
 const startLimitMs = 120_000
 
 /** A process of the platform. */
-export interface PlatformProcess {
+interface PlatformProcess {
   readonly url: string
   readonly pid: number
   stop(): Promise<void>

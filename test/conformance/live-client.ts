@@ -3,7 +3,7 @@ import { until } from 'busbar/sdk/testing'
 import { WebSocket } from 'ws'
 
 /** A frame as it came, with the text that it was parsed from. */
-export interface HeardFrame {
+interface HeardFrame {
   readonly channel: string
   readonly event: string
   readonly data: any

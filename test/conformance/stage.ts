@@ -12,7 +12,7 @@ export interface Placement {
   readonly listening: readonly number[]
 }
 
-export interface Answer {
+interface Answer {
   readonly status: number
   readonly body: any
   readonly headers: Headers
@@ -21,7 +21,7 @@ export interface Answer {
 /** What somebody sends along to be known. */
 export type Credential = Readonly<Record<string, string>>
 
-export interface Person {
+interface Person {
   readonly id: string
   readonly email: string
   readonly session: Credential

@@ -8,10 +8,10 @@ import { WebSocket, WebSocketServer } from 'ws'
 import type { ApplicationTargets, ProxyDriver, ProxyRoute, RoutingTable } from '../api.js'
 
 /** Makes a driver that serves plain HTTP on a port of 127.0.0.1, and ends it with the test. */
-export type DriverMaker = (t: Test) => Promise<ProxyDriver>
+type DriverMaker = (t: Test) => Promise<ProxyDriver>
 
 /** A server that stands for a container: it says what it was asked for, and echoes over WebSocket. */
-export async function startContainer(t: Test, name: string): Promise<TrafficTarget> {
+async function startContainer(t: Test, name: string): Promise<TrafficTarget> {
   const sockets = new Set<Socket>()
   const server = createServer((incoming, response) => {
     incoming.resume()
@@ -48,7 +48,7 @@ interface Answer {
 }
 
 /** One request to the proxy, by a hostname. */
-export async function visit(
+async function visit(
   driver: ProxyDriver,
   hostname: string,
   path = '/',
@@ -91,7 +91,7 @@ export const route = (
   ...fields
 })
 export const table = (...routes: ProxyRoute[]): RoutingTable => ({ routes, certificates: [] })
-export const only = (target: TrafficTarget): ApplicationTargets => new Map([[null, target]])
+const only = (target: TrafficTarget): ApplicationTargets => new Map([[null, target]])
 
 /** What every driver does over plain HTTP, whatever it is made of. */
 export async function driverContract(t: Test, make: DriverMaker): Promise<void> {

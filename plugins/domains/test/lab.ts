@@ -7,7 +7,7 @@ import type { Test } from 'tap'
 import { type ProxyDriver, proxyAbilities, proxyDrivers, type RoutingTable } from '../api.js'
 
 /** A driver that serves certificates by SNI, of those that it is given, and no requests; and remembers what it was given. */
-export interface AbleDriver extends ProxyDriver {
+interface AbleDriver extends ProxyDriver {
   readonly table: RoutingTable | undefined
   refuseWith(reason: string | null): void
 }
@@ -82,7 +82,7 @@ export async function ablePlatform(
   return { k, driver }
 }
 
-export interface TestApplication {
+interface TestApplication {
   readonly id: string
   readonly projectId: string
   /** Where its domains are. */
