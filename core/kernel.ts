@@ -18,7 +18,7 @@ import { ProjectAccess } from './access/project-access.js'
 import { AuditTrail } from './audit/audit-trail.js'
 import { createAuthenticator } from './auth/authenticator.js'
 import { CredentialCache } from './auth/credential-cache.js'
-import { CredentialWatch } from './auth/credential-watch.js'
+import { CredentialWatch, outlivedBySockets } from './auth/credential-watch.js'
 import { createCredentials } from './auth/credentials.js'
 import type { Authority, Verdict } from './bus/channel-access.js'
 import { Hub } from './bus/hub.js'
@@ -124,8 +124,6 @@ const expiredEveryMs = 10_000
 const sweepEveryMs = 3_600_000
 const subscribeLimitMs = 10_000
 const keptAnswerBytes = 16 * 2 ** 20
-/** The contract: a socket on `/api/ws` has the rights of its handshake, and a revoked token or a demoted user keeps it. */
-const outlivedBySockets = ['role', 'token', 'project'] as const
 
 /**
  * Assembles and starts the platform. Read this to see the system: what there is, what it is made from,

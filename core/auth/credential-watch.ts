@@ -13,6 +13,9 @@ import { type CredentialCache, isRevoked, type Revoked } from './credential-cach
 
 const findLimitMs = 15_000
 
+/** A socket on `/api/ws` has the rights of its handshake: the contract lets a revoked token or a demoted user keep it. */
+export const outlivedBySockets: readonly Revoked['kind'][] = ['role', 'token', 'project']
+
 /** Something that stays open, and the credential it was opened with. */
 interface Held {
   readonly caller: SignedInCaller

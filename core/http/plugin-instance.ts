@@ -1,14 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { isReadable } from 'node:stream'
-import {
-  type Audit,
-  type BodyKind,
-  cutText,
-  type Log,
-  Problem,
-  type Reply,
-  type ReplyOptions
-} from 'busbar/sdk'
+import { type BodyKind, cutText, type Log, Problem, type Reply, type ReplyOptions } from 'busbar/sdk'
 import Fastify, {
   type FastifyError,
   type FastifyInstance,
@@ -29,6 +21,7 @@ import { cookieHeader, sendProblem } from './answers.js'
 import { bodyParser } from './body-parser.js'
 import { discardResult } from './discard-result.js'
 import type { Guard } from './guard.js'
+import { type AuditWriter, callHandler, isThenable, outcome } from './handler-call.js'
 import type { Idempotency } from './idempotency.js'
 import { InFlight } from './in-flight.js'
 import type { KeptAnswers } from './kept-answers.js'
@@ -292,15 +285,6 @@ const preconditionHook =
 
 // A request passes here often: functions that have nothing to wait for hand on promises and make none.
 
-/** Where what a route's declaration wants recorded goes, before the answer is sent. */
-interface AuditWriter {
-  write(
-    context: RequestContext,
-    audit: Audit,
-    outcome: { readonly result: unknown } | { readonly error: unknown }
-  ): Promise<void>
-}
-
 /** Calls the handler and sends what it answers: what fastify awaits. */
 function answer(context: RequestContext, reply: FastifyReply, options: InstanceOptions): unknown {
   if (context.record.audit !== undefined)
@@ -328,52 +312,6 @@ function answer(context: RequestContext, reply: FastifyReply, options: InstanceO
     }
   }
 }
-
-/** Calls the handler and writes the audit record; the answer itself is still to be sent. */
-function outcome(context: RequestContext, options: InstanceOptions): unknown {
-  const { audit } = context.record
-  return audit === undefined ? call(context, options) : audited(context, audit, options)
-}
-
-async function audited(context: RequestContext, rule: Audit, options: InstanceOptions): Promise<unknown> {
-  let result: unknown
-  try {
-    result = await call(context, options)
-  } catch (error) {
-    await options.audit.write(context, rule, { error })
-    throw error
-  }
-  try {
-    await options.audit.write(context, rule, {
-      result: isReply(result) && result.kind === 'value' ? result.value : result
-    })
-  } catch (error) {
-    discardResult(result)
-    throw error
-  }
-  return result
-}
-
-function call(context: RequestContext, options: InstanceOptions): unknown {
-  const called = callHandler(context, options)
-  return 'work' in called ? context.orExpired(called.work) : called.result
-}
-
-type Called = { readonly result: unknown } | { readonly work: PromiseLike<unknown> }
-
-function callHandler(context: RequestContext, { self }: InstanceOptions): Called {
-  const { record } = context
-  try {
-    const result = inFrame(record.plugin, () => record.handler(context as never, self))
-    return isThenable(result) ? { work: result } : { result }
-  } catch (error) {
-    throw faultOf(error)
-  }
-}
-
-/** Not only promises: a query of knex is a thenable that runs when it is awaited. */
-const isThenable = (value: unknown): value is PromiseLike<unknown> =>
-  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 
 /** What is known of the answer is asked first: the answer itself may not have to be made. */
 async function sendVersioned(
