@@ -119,8 +119,13 @@ test('administrators see what plugins tell of', async t => {
     'account.new_sign_in',
     'application.crashed',
     'application.unhealthy',
+    'certificate.expired',
+    'certificate.expiring',
     'deployment.failed',
     'deployment.succeeded',
+    'tls.expired',
+    'tls.expiring',
+    'tls.failed',
     'project.member_added',
     'project.member_role_changed'
   ])
