@@ -99,7 +99,13 @@ export const faultClaims: readonly Claim[] = [
       lazy.socket.resume()
       t.equal((await lazy.closed()).code, 1006, 'no close frame comes')
       const numbers = lazy.on(said).flatMap(({ data }) => (data?.n === undefined ? [] : [data.n as number]))
-      t.same(numbers, [...numbers.keys()], 'what came came in order and without a gap')
+      // What finds no room is left out, up to ten times in a row: there may be gaps before the end.
+      t.same(
+        numbers,
+        numbers.toSorted((a, b) => a - b),
+        'what came came in order'
+      )
+      t.equal(new Set(numbers).size, numbers.length, 'and once')
       await stage.stillHears(witness, other)
     }
   },
