@@ -16,7 +16,7 @@ import {
   type Tx
 } from 'busbar/sdk'
 import { addressesOf } from './addresses.js'
-import type { ProxyAbility, ProxyDriver } from './api.js'
+import type { ProxyAbility } from './api.js'
 import { checkCoverage, readRules } from './domain-rules.js'
 import type {
   DomainRow,
@@ -236,8 +236,7 @@ export class DomainService {
   }
 
   async #rules(body: DomainBody, before: DomainRow | undefined): Promise<DomainRules> {
-    const driver = this.#driver()
-    const defaultMode = driver.abilities.includes('acme') ? 'automatic' : 'off'
+    const defaultMode = this.parts.routing.driver()?.abilities.includes('acme') ? 'automatic' : 'off'
     const rules = readRules(body, { before, defaultMode })
     this.#checkReserved(rules.hostname)
     this.#demand(
@@ -252,15 +251,13 @@ export class DomainService {
     return rules
   }
 
-  #driver(): ProxyDriver {
-    const driver = this.parts.routing.driver()
-    if (driver === undefined) throw problems.noDriver()
-    return driver
-  }
-
-  /** What nobody does is refused when it is saved, and not found out by a visitor. */
+  /**
+   * What the driver that is on cannot do is refused when it is saved, and not found out by a visitor. While none is on it is
+   * kept, and one that comes and cannot do it tells so.
+   */
   #demand(wanted: ReadonlyArray<{ readonly ability: ProxyAbility; readonly field: string }>): void {
-    const driver = this.#driver()
+    const driver = this.parts.routing.driver()
+    if (driver === undefined) return
     for (const { ability, field } of wanted)
       if (!driver.abilities.includes(ability))
         throw problems.unable(

@@ -100,12 +100,6 @@ export const problems = problemTable({
     '{field}: the proxy that serves domains here ({driver}) cannot do {what}',
     '{help}'
   ],
-  noDriver: [
-    503,
-    'E_PROXY_NONE',
-    'no proxy driver is on, so no domain is served',
-    'enable the plugin "proxy-forwarder", or one that brings a driver'
-  ],
   taken: [
     409,
     'E_DOMAIN_TAKEN',

@@ -38,8 +38,7 @@ const ruleFaults = [
   problems.badAdvanced,
   problems.unable,
   problems.taken,
-  problems.takenHere,
-  problems.noDriver
+  problems.takenHere
 ]
 
 export function routes(route: RouteDeclarer<Domains>): void {
@@ -184,13 +183,7 @@ function featureRoutes(route: RouteDeclarer<Domains>): void {
     summary: 'Upsert Route Feature',
     description:
       'Sets the feature of this type. A basic_auth without `hashed_password` keeps the stored one while `username` stays. What the proxy that is on cannot do is refused, with the way to get it.',
-    problems: [
-      problems.notFound,
-      problems.badFeatureType,
-      problems.badFeature,
-      problems.unable,
-      problems.noDriver
-    ],
+    problems: [problems.notFound, problems.badFeatureType, problems.badFeature, problems.unable],
     access: allow.token('write', { project: inDomain }),
     schema: { body: featureBody, response: { 200: feature } },
     audit: { action: 'upsert_route_feature', resource: 'domain', id },
