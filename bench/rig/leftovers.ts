@@ -26,7 +26,10 @@ export async function temporaryFolder(): Promise<string> {
 
 /** With all that a platform whose data is in it has on the engine, and a database server that runs in it. */
 export async function removeFolder(directory: string): Promise<void> {
-  await removeInstallation({ directory: join(directory, platformFolder) })
+  await removeInstallation({ directory: join(directory, platformFolder) }).catch((error: unknown) => {
+    // Where there is no engine, nothing is on one.
+    if (!['ENOENT', 'ECONNREFUSED'].includes(String((error as NodeJS.ErrnoException).code))) throw error
+  })
   for (const folder of [databaseFolder, platformFolder]) await stopEmbedded(join(directory, folder))
   await rm(directory, { recursive: true, force: true })
   own.delete(directory)
