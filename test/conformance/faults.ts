@@ -74,7 +74,7 @@ async function sayUntilDropped(stage: Stage, url: string): Promise<number> {
       return (await dropped()) > before
     },
     'who does not read is disconnected',
-    60_000
+    180_000
   )
   return n
 }
