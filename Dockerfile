@@ -29,6 +29,8 @@ ARG BUSBAR_UID=21937
 RUN echo 'busbar:x:21937:21937::/data:/bin/false' >> /etc/passwd && echo 'busbar:x:21937:' >> /etc/group \
   && { [ "$BUSBAR_UID" = 21937 ] || echo "busbar-own:x:$BUSBAR_UID:$BUSBAR_UID::/data:/bin/false" >> /etc/passwd; } \
   && mkdir -p /data && chown 21937:21937 /data
+# threads of Node.js share two heaps of the C library, instead of taking eight for each processor: 5 MiB less
+ENV MALLOC_ARENA_MAX=2
 ENV NODE_ENV=production BUSBAR_DIR=/data HOST=0.0.0.0 PORT=8080 LOG_FORMAT=json
 VOLUME /data
 EXPOSE 8080

@@ -81,10 +81,16 @@ async function measure(databaseUrl: string, directory: string): Promise<Row[]> {
     starts.bareKernel.push(JSON.parse(/serves after (.*)/.exec(bare.line)?.[1] ?? '{}') as Start)
     await bare.stop()
   }
-  const platform = await startProgram(program, environment)
-  await sleep(idleMs)
-  const memory = memoryOf(platform.process.pid ?? 0)
-  await platform.stop()
+  const resident: number[] = []
+  const proportional: number[] = []
+  for (let round = 0; round < rounds; round++) {
+    const platform = await startProgram(program, environment)
+    await sleep(idleMs)
+    const { residentMib, proportionalMib } = memoryOf(platform.process.pid ?? 0)
+    resident.push(residentMib)
+    proportional.push(proportionalMib)
+    await platform.stop()
+  }
 
   const row = (
     measure: string,
@@ -119,10 +125,10 @@ async function measure(databaseUrl: string, directory: string): Promise<Row[]> {
     ...both('process started → listening; the same', starts.process, starts.bareProcess, ratioAtMost(2)),
     {
       measure: `resident memory after ${idleMs / 1000} s, every plugin on`,
-      ours: mebibytes(memory.residentMib),
+      ours: mebibytes(median(resident)),
       goal: oursAtMost(120)
     },
-    { measure: 'of that, its share when others use the same', ours: mebibytes(memory.proportionalMib) }
+    { measure: 'of that, its share when others use the same', ours: mebibytes(median(proportional)) }
   ]
 }
 
@@ -148,7 +154,8 @@ async function startProgram(
 ): Promise<Program> {
   const startedAt = performance.now()
   const child = spawn(process.execPath, args, {
-    env: { ...process.env, ...environment, ...quietly },
+    // As `npm start` has it.
+    env: { ...process.env, MALLOC_ARENA_MAX: '2', ...environment, ...quietly },
     stdio: ['ignore', 'pipe', 'inherit']
   })
   for await (const line of createInterface({ input: child.stdout })) {

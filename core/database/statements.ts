@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Log, Tx } from 'busbar/sdk'
-import knex, { type Knex } from 'knex'
 import type pg from 'pg'
 import type { Connections } from './connections.js'
+import knex, { type Knex } from './knex.js'
 import { errorCode } from './problems.js'
 import type { Transaction } from './transaction.js'
 

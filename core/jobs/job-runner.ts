@@ -1,7 +1,7 @@
 import type { Jobs, Log, Tx } from 'busbar/sdk'
-import type { Task } from 'graphile-worker'
 import { whenLate } from '../clock/waits.js'
 import type { Postgres } from '../database/postgres.js'
+import type { Task } from './graphile-worker.js'
 import { type Execution, execute, Interrupted } from './job-execution.js'
 import { JobStore, type LaneStatus, type Return, unwrap, wakeChannel } from './job-store.js'
 import { Lane } from './lane.js'

@@ -1,7 +1,7 @@
 import type { Log, Tx } from 'busbar/sdk'
-import { runMigrations } from 'graphile-worker'
 import type { Postgres } from '../database/postgres.js'
 import { errorCode, lockNotAvailable } from '../database/problems.js'
+import { runMigrations } from './graphile-worker.js'
 import { identifierOf, type LaneName, type Submission } from './recorded-job.js'
 import { workerLockName } from './worker-lock.js'
 import { workerLog } from './worker-log.js'

@@ -1,6 +1,6 @@
 import type { Log } from 'busbar/sdk'
-import { runTaskList, type Task, type TaskList, type WorkerPool } from 'graphile-worker'
 import type { Postgres } from '../database/postgres.js'
+import { runTaskList, type Task, type TaskList, type WorkerPool } from './graphile-worker.js'
 import { WorkerConnections } from './worker-connections.js'
 import { WorkerLock } from './worker-lock.js'
 import { workerLog } from './worker-log.js'

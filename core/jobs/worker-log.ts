@@ -1,5 +1,5 @@
 import type { Log } from 'busbar/sdk'
-import { Logger } from 'graphile-worker'
+import { Logger } from './graphile-worker.js'
 
 const levels = { error: 'error', warning: 'warn', info: 'debug', debug: 'trace' } as const
 

@@ -1,4 +1,4 @@
-import { asValue, createContainer, InjectionMode } from 'awilix'
+import { asValue, createContainer, InjectionMode } from 'awilix/browser'
 import type { KernelServices, Log, Needs } from 'busbar/sdk'
 import { handedService } from '../frames/handed-errors.js'
 import { optionalHandle } from './optional-handle.js'
