@@ -5,6 +5,7 @@ import { bounded, type Clock, FairQueue, type Log, runRepeatedly } from 'busbar/
 import type { DeploymentStore, WatchedDeployment } from '../records/deployment-store.js'
 import { decideHealth, failuresInARow } from './health-decision.js'
 import { askHttp } from './http-check.js'
+import { KnownAddresses } from './known-addresses.js'
 
 /** How many are asked at once: an answer may take five seconds. */
 const askedAtOnce = { most: 64, maxPerOwner: 16 }
@@ -16,7 +17,7 @@ const lookMs = 120_000
 interface HealthWatchParts {
   readonly store: Pick<DeploymentStore, 'watched' | 'change'>
   readonly registry: Pick<ApplicationRegistry, 'followHealth'>
-  readonly runtime: Pick<ContainerRuntime, 'list' | 'dial'>
+  readonly runtime: Pick<ContainerRuntime, 'list' | 'dial' | 'events'>
   readonly clock: Clock
   readonly log: Log
   readonly intervalMs: number
@@ -46,9 +47,11 @@ export class HealthWatch {
   readonly #containers = new Map<string, string>()
   /** By deployment; what has never failed is not kept. */
   readonly #failures = new Map<string, number>()
+  readonly #addresses: KnownAddresses
 
   constructor(parts: HealthWatchParts) {
     this.#parts = parts
+    this.#addresses = new KnownAddresses(parts.runtime)
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -74,13 +77,20 @@ export class HealthWatch {
     }
     // Each question listens to it.
     setMaxListeners(0, signal)
+    const following = this.#addresses.follow(signal).catch((error: unknown) => {
+      if (!signal.aborted)
+        log.warn(
+          { err: error },
+          'what happens to containers cannot be followed; each is looked for at each check'
+        )
+    })
     await runRepeatedly(look, {
       everyMs: intervalMs,
       clock,
       signal,
       onError: error => log.warn({ err: error }, 'the health of the applications could not be looked at')
     })
-    await Promise.all(asking)
+    await Promise.all([following, ...asking])
   }
 
   async #look(signal: AbortSignal): Promise<void> {
@@ -115,16 +125,17 @@ export class HealthWatch {
 
   /** Ends in time, and never rejects. */
   async #question(id: string, signal: AbortSignal): Promise<void> {
-    const { runtime, clock, log } = this.#parts
+    const { clock, log } = this.#parts
     const asked = this.#watched.get(id)
     if (asked === undefined) return
     const { containerId, http_check: check, isRemembered } = asked
     try {
       const { isHealthy, saw, cause } = await bounded(
-        async () => await askHttp(containerId, check, { runtime, clock, signal }),
+        async () => await askHttp(containerId, check, { runtime: this.#addresses, clock, signal }),
         { ms: questionMs, signal, what: 'the health check' }
       )
       signal.throwIfAborted()
+      if (!isHealthy) this.#addresses.forget(containerId)
       // It has gone, or does not run any more; the next look finds out. What it has just found is believed.
       if (cause !== undefined && this.#containers.get(id) === containerId) {
         this.#containers.delete(id)

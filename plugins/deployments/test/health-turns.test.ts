@@ -1,5 +1,7 @@
+import { EventEmitter, on } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { ContainerEvent } from 'busbar/api/containers'
 import { FairQueue, type Log } from 'busbar/sdk'
 import { testClock, until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
@@ -27,7 +29,8 @@ function watch(t: Test, ports: ReadonlyArray<readonly [id: string, owner: string
   const told: string[] = []
   const changes: Array<readonly [string, object]> = []
   const state = new Map<string, 'passing' | 'failing'>(ports.map(([id]) => [id, 'passing']))
-  const engine = { lists: 0, name: 'container', isStopped: false }
+  const engine = { lists: 0, dials: 0, name: 'container', isStopped: false }
+  const engineEvents = new EventEmitter()
   const healthWatch = new HealthWatch({
     clock,
     log: silentLog,
@@ -61,7 +64,12 @@ function watch(t: Test, ports: ReadonlyArray<readonly [id: string, owner: string
           owner: { deploymentId: id }
         })) as never
       },
+      async *events(signal) {
+        yield { kind: 'resync' }
+        for await (const [event] of on(engineEvents, 'event', { signal })) yield event as ContainerEvent
+      },
       dial: async (id, port) => {
+        engine.dials++
         if (engine.isStopped || !id.startsWith(engine.name)) throw new Error('it does not run')
         return port === lost ? await new Promise<never>(() => {}) : { host: '127.0.0.1', port }
       }
@@ -72,7 +80,17 @@ function watch(t: Test, ports: ReadonlyArray<readonly [id: string, owner: string
     ended.abort(new Error('the test is over'))
     await running
   })
-  return { clock, told, changes, engine }
+  const ends = (id: string): void => {
+    const event: ContainerEvent = {
+      kind: 'container',
+      action: 'die',
+      containerId: `${engine.name} of ${id}`,
+      exitCode: 0,
+      owner: { deploymentId: id }
+    }
+    engineEvents.emit('event', event)
+  }
+  return { clock, told, changes, engine, ends }
 }
 
 test('checks that hang keep nobody else from being asked in time, and have a share of what is asked at once', async t => {
@@ -105,7 +123,7 @@ test('containers are listed when one is not known, and one that has gone is look
     asked++
     response.end()
   })
-  const { clock, told, engine } = watch(t, [['a', 'ann', well]])
+  const { clock, told, engine, ends } = watch(t, [['a', 'ann', well]])
   const look = async (answers: number): Promise<void> => {
     await clock.advance(intervalMs)
     await until(() => asked === answers, `answer ${answers}`)
@@ -113,16 +131,38 @@ test('containers are listed when one is not known, and one that has gone is look
   await until(() => asked === 1, 'the first answer')
   for (const answers of [2, 3, 4]) await look(answers)
   t.equal(engine.lists, 1, 'it is known')
+  t.equal(engine.dials, 1, 'and so is where it listens')
+  ends('a')
   engine.name = 'another container'
   await clock.advance(intervalMs)
   await look(5)
   t.equal(engine.lists, 2, 'it has been replaced')
+  ends('a')
   engine.isStopped = true
   for (let looks = 0; looks < 5; looks++) await clock.advance(intervalMs)
   t.ok(engine.lists >= 5, 'it is looked for')
   engine.isStopped = false
   await look(6)
   t.same(told, [], 'what does not run is not asked, and does not fail')
+})
+
+test('where a container listens is looked for anew when it did not answer as it should', async t => {
+  let asked = 0
+  const failing = await serve(t, (_, response) => {
+    asked++
+    response.writeHead(asked === 2 ? 500 : 200).end()
+  })
+  const { clock, engine } = watch(t, [['a', 'ann', failing]])
+  for (const [answers, dials] of [
+    [1, 1],
+    [2, 1],
+    [3, 2],
+    [4, 2]
+  ] as const) {
+    await until(() => asked === answers, `answer ${answers}`)
+    t.equal(engine.dials, dials, `after ${answers}`)
+    await clock.advance(intervalMs)
+  }
 })
 
 test('a question that the engine never answers keeps nobody else from being asked', async t => {
