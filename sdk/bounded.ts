@@ -16,24 +16,23 @@ export interface Bounds {
  */
 export async function bounded<T>(work: () => T | Promise<T>, { ms, signal, what }: Bounds): Promise<T> {
   signal?.throwIfAborted()
-  const over = new AbortController()
-  let timer: NodeJS.Timeout | undefined
+  let stop = (): void => {}
   const ended = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
+    const follow = (): void => {
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
       reject(new Error(`${what} did not answer within ${ms / 1000} s`))
     }, ms)
-    signal?.addEventListener(
-      'abort',
-      () => {
-        reject(signal.reason)
-      },
-      { once: true, signal: over.signal }
-    )
+    signal?.addEventListener('abort', follow)
+    stop = () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', follow)
+    }
   })
   try {
     return await Promise.race([(async () => await work())(), ended])
   } finally {
-    clearTimeout(timer)
-    over.abort()
+    stop()
   }
 }
