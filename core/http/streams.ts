@@ -112,20 +112,21 @@ export function checkHeartbeat({ heartbeatMs }: StreamReply): void {
   throw new RangeError(`heartbeatMs is ${String(heartbeatMs)}: it takes 1 to ${longestTimerMs}, or null`)
 }
 
-const framesText = (frames: SseFrame | readonly SseFrame[]): string =>
-  'data' in frames ? frameText(frames) : frames.map(frameText).join('')
+function framesText(frames: SseFrame | readonly SseFrame[]): string {
+  if ('data' in frames) return frameText(frames)
+  let text = ''
+  for (const frame of frames) text += frameText(frame)
+  return text
+}
+
+const lineBreak = /[\r\n]/
 
 export function frameText({ id, event, data }: SseFrame): string {
   const text = typeof data === 'string' ? data : JSON.stringify(data)
-  const lines =
-    text.includes('\n') || text.includes('\r')
-      ? text
-          .split(/\r\n|\r|\n/)
-          .map(line => `data: ${line}\n`)
-          .join('')
-      : `data: ${text}\n`
   const head = `${id === undefined ? '' : `id: ${id}\n`}${event === undefined ? '' : `event: ${event}\n`}`
-  return `${head}${lines}\n`
+  if (!lineBreak.test(text)) return `${head}data: ${text}\n\n`
+  const lines = text.split(/\r\n|\r|\n/)
+  return `${head}${lines.map(line => `data: ${line}\n`).join('')}\n`
 }
 
 /** The head of a download. Throws at what cannot be written, while that can still be answered. */

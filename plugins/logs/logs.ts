@@ -40,6 +40,7 @@ export interface Logs {
 export function startLogs({ use, config, log }: StartContext<typeof needs, Settings>): Logs {
   const store = new LogStore(use.db)
   const reads = new StreamReads(store)
+  const poll = new LogPoll({ store, reads, clock: use.clock, log })
   const removals = new RemovalStore(use.db)
   const keptSince = (): Date => new Date(use.clock.now().getTime() - config.retention_days * dayMs)
   return {
@@ -49,7 +50,7 @@ export function startLogs({ use, config, log }: StartContext<typeof needs, Setti
       removals,
       pages: new LogHistory(store),
       reads,
-      poll: new LogPoll({ store, reads, clock: use.clock, log })
+      poll
     }),
     applications: new ApplicationStore(use.db),
     collector: new Collector({
@@ -58,6 +59,9 @@ export function startLogs({ use, config, log }: StartContext<typeof needs, Setti
       removals,
       log,
       keptSince,
+      onKept: (sourceId, end) => {
+        poll.kept(sourceId, end)
+      },
       mostBytes: config.source_mib * mebibyte
     }),
     retain: async signal => {

@@ -26,6 +26,8 @@ interface CollectorParts {
   readonly clock: Clock
   readonly log: Log
   readonly keptSince: () => Date
+  /** Told when lines of a source have been kept: the ordinal behind the last of them. */
+  readonly onKept: (sourceId: string, end: number) => void
   /** Of one source; 0: no limit. */
   readonly mostBytes: number
 }
@@ -47,7 +49,7 @@ export class Collector {
 
   /** Ends with the signal, or rejects where another collector has begun. */
   async #collect(runtime: ContainerRuntime, following: AbortSignal): Promise<void> {
-    const { store, bus, secrets, clock, log } = this.parts
+    const { store, bus, secrets, clock, log, onKept } = this.parts
     const end = new AbortController()
     const abort = (): void => {
       end.abort(following.reason)
@@ -63,7 +65,10 @@ export class Collector {
         clock,
         log,
         clean: text => secrets.clean(text),
-        onKept: async kept => await publishLines(kept, bus),
+        onKept: async kept => {
+          onKept(kept.container.sourceId, kept.ordinal + kept.lines.length)
+          await publishLines(kept, bus)
+        },
         onGrown: async (sourceId, bytes) => await this.#bound(sourceId, bytes)
       },
       await store.begin()

@@ -70,6 +70,8 @@ export class LogWriter {
   #room: Array<() => void> = []
   #wake = (): void => {}
   #writtenAt = Number.NEGATIVE_INFINITY
+  /** What comes behind much is likely to be its end, which somebody waits for. */
+  #wasMuch = false
   #isClosed = false
 
   constructor(
@@ -102,6 +104,7 @@ export class LogWriter {
       await this.#untilDue(signal)
       if (signal.aborted) return
       this.#writtenAt = performance.now()
+      this.#wasMuch = this.#bytes >= enoughBytes
       const taken = this.#takeTurns()
       while (!(await this.#write(taken, backoff))) {
         await backoff.pause(signal)
@@ -133,7 +136,8 @@ export class LogWriter {
   /** Waits until something is to be kept, and then for what may still come. */
   async #untilDue(signal: AbortSignal): Promise<void> {
     while (this.#waiting.size === 0 && !signal.aborted) await this.#change(signal)
-    const dueAt = Math.max(performance.now() + firstWaitMs, this.#writtenAt + usualWaitMs)
+    const waitMs = this.#wasMuch ? firstWaitMs : usualWaitMs
+    const dueAt = Math.max(performance.now() + firstWaitMs, this.#writtenAt + waitMs)
     while (!signal.aborted && this.#bytes < enoughBytes) {
       const left = dueAt - performance.now()
       if (left <= 0) return

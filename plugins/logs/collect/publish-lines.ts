@@ -2,7 +2,7 @@ import { type Bus, Turns } from 'busbar/sdk'
 import type { ContainerLogEvent } from '../api.js'
 import { levelOf, streamOf } from '../kept/chunk.js'
 import { LineTimes } from '../kept/line-time.js'
-import { idOf } from '../kept/log-id.js'
+import { LineIds } from '../kept/log-id.js'
 import type { KeptLines } from './log-writer.js'
 
 /** Tells lines to those who listen, after they have been kept: who subscribes and then reads the history misses none. */
@@ -11,10 +11,11 @@ export async function publishLines({ container, ordinal, lines }: KeptLines, bus
   if (!bus.hasSubscribers(channel)) return
   const turns = new Turns()
   const times = new LineTimes()
+  const ids = new LineIds()
   for (const [index, { ms, nanos, kind, message }] of lines.entries()) {
     if (turns.isOver) await turns.pass()
     bus.publish(channel, 'log', {
-      id: idOf({ ms, nanos, ordinal: ordinal + index }),
+      id: ids.of({ ms, nanos, ordinal: ordinal + index }),
       level: levelOf(kind),
       stream: streamOf(kind),
       message,

@@ -79,41 +79,43 @@ export function chunksOf(lines: readonly KeptLine[], clean: (text: string) => st
 }
 
 function chunkOf(lines: readonly KeptLine[], clean: (text: string) => string): Chunk {
-  const beginsAt = lines.reduce((least, { ms }) => Math.min(least, ms), Number.POSITIVE_INFINITY)
+  let beginsAt = Number.POSITIVE_INFINITY
+  let endsAt = Number.NEGATIVE_INFINITY
   let mask = 0
   let kinds = ''
-  let endsAt = beginsAt
-  let before: LineTime = { ms: beginsAt, nanos: 0 }
-  const times = lines
-    .map(line => {
-      mask |= 1 << line.kind
-      kinds += line.kind
-      endsAt = Math.max(endsAt, line.ms)
-      const step = (line.ms - before.ms) * nanosInMs + line.nanos - before.nanos
-      before = line
-      return step.toString(36)
-    })
-    .join(' ')
-  const text = cleaned(lines, clean)
+  let text = ''
+  for (const { ms, kind, message } of lines) {
+    if (ms < beginsAt) beginsAt = ms
+    if (ms > endsAt) endsAt = ms
+    mask |= 1 << kind
+    kinds += kind
+    text += text === '' && kinds.length === 1 ? message : `\n${message}`
+  }
+  let times = ''
+  let beforeMs = beginsAt
+  let beforeNanos = 0
+  for (const { ms, nanos } of lines) {
+    const step = ((ms - beforeMs) * nanosInMs + nanos - beforeNanos).toString(36)
+    times += times === '' ? step : ` ${step}`
+    beforeMs = ms
+    beforeNanos = nanos
+  }
+  const kept = clean(text) === text ? text : cleanedEach(lines, clean)
   return {
     lines: lines.length,
-    bytes: Buffer.byteLength(text) + times.length + kinds.length + rowBytes,
+    bytes: Buffer.byteLength(kept) + times.length + kinds.length + rowBytes,
     beginsAt,
     endsAt,
     mask,
     times,
     kinds,
-    text
+    text: kept
   }
 }
 
 /** Nearly always nothing is taken out of any, so they are looked at together first. */
-function cleaned(lines: readonly KeptLine[], clean: (text: string) => string): string {
-  const text = lines.map(({ message }) => message).join('\n')
-  return clean(text) === text
-    ? text
-    : lines.map(({ message }) => clean(message).replaceAll('\n', ' ')).join('\n')
-}
+const cleanedEach = (lines: readonly KeptLine[], clean: (text: string) => string): string =>
+  lines.map(({ message }) => clean(message).replaceAll('\n', ' ')).join('\n')
 
 /** In the order in which they came. */
 export function linesOf({

@@ -29,6 +29,7 @@ export class LineTimes {
       this.#secondMs = secondMs
       this.#second = new Date(secondMs).toISOString().slice(0, 19)
     }
-    return `${this.#second}.${String(ms - secondMs).padStart(3, '0')}${String(nanos).padStart(6, '0')}Z`
+    const beyond = (ms - secondMs) * 1_000_000 + nanos
+    return `${this.#second}.${String(beyond).padStart(9, '0')}Z`
   }
 }

@@ -11,15 +11,35 @@ export interface LinePlace {
 }
 
 const lowBits = 2 ** 48
+const lowHalf = 2 ** 24
 
 /**
  * A UUID (version 8) that says the place of a line, so that it is found by its id without an index of ids: 48 bits of milliseconds, 20
  * of nanoseconds, 54 of the ordinal, besides those of version and variant.
  */
-export function idOf({ ms, nanos, ordinal }: LinePlace): string {
-  const time = hex(ms, 12)
-  const middle = 0x8000 | ((nanos & 0xff) << 6) | Math.floor(ordinal / lowBits)
-  return `${time.slice(0, 8)}-${time.slice(8)}-8${hex(nanos >> 8, 3)}-${hex(middle, 4)}-${hex(ordinal % lowBits, 12)}`
+export const idOf = (place: LinePlace): string => new LineIds().of(place)
+
+/** Writes ids of lines, of which most follow each other: what two have in common is written once. */
+export class LineIds {
+  #ms = -1
+  #time = ''
+  #high = -1
+  #highText = ''
+
+  of({ ms, nanos, ordinal }: LinePlace): string {
+    if (ms !== this.#ms) {
+      this.#ms = ms
+      const time = hex(ms, 12)
+      this.#time = `${time.slice(0, 8)}-${time.slice(8)}-8`
+    }
+    const high = Math.floor(ordinal / lowHalf)
+    if (high !== this.#high) {
+      this.#high = high
+      this.#highText = hex(high % lowHalf, 6)
+    }
+    const middle = 0x8000 | ((nanos & 0xff) << 6) | Math.floor(ordinal / lowBits)
+    return `${this.#time}${hex(nanos >> 8, 3)}-${middle.toString(16)}-${this.#highText}${hex(ordinal % lowHalf, 6)}`
+  }
 }
 
 const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, '0')

@@ -22,6 +22,7 @@ export class LogPoll {
   /** What the latest look has found. */
   #found = new Map<string, number>()
   #isFailing = false
+  #hurry = new AbortController()
 
   constructor(private readonly parts: PollParts) {}
 
@@ -44,6 +45,13 @@ export class LogPoll {
     return chunks
   }
 
+  /** This process itself has kept lines of a source, up to the one before `end`: who waits for them need not wait for the next look. */
+  kept(sourceId: string, end: number): void {
+    const isWaitedFor = this.#wanted.has(sourceId)
+    if (isWaitedFor || this.#found.has(sourceId)) this.#found.set(sourceId, end)
+    if (isWaitedFor) this.#hurry.abort(null)
+  }
+
   async #read(sourceId: string, from: number, bytes: number): Promise<readonly KeptChunk[]> {
     try {
       return await this.parts.reads.after(sourceId, { from }, bytes)
@@ -55,7 +63,8 @@ export class LogPoll {
 
   /** Undefined where it was not possible. */
   async #look(): Promise<ReadonlyMap<string, number> | undefined> {
-    await this.parts.clock.sleep(pollMs)
+    this.#hurry = new AbortController()
+    await this.parts.clock.sleep(pollMs, this.#hurry.signal).catch(() => {})
     const ids = [...this.#wanted]
     // Who comes from now on waits for another one.
     this.#wanted = new Set()

@@ -1,13 +1,17 @@
 import type { SseFrame } from 'busbar/sdk'
 import { linesOf } from './chunk.js'
 import { LineTimes } from './line-time.js'
-import { idOf, placeOf } from './log-id.js'
+import { LineIds, placeOf } from './log-id.js'
 import type { LogPoll } from './log-poll.js'
 import type { KeptChunk, LogStore } from './log-store.js'
 import type { StreamReads } from './stream-reads.js'
 
-/** What one reader holds, besides what its connection does. */
+/** By one query. */
 const readAtOnce = 64 * 1024
+/** A reader is given so much at once, for which its connection holds it until it has been sent. */
+const givenAtOnce = 16 * 1024
+/** A reader that takes longer holds nothing more meanwhile: it is read again. */
+const holdMs = 1000
 
 interface StreamParts {
   readonly store: Pick<LogStore, 'progress'>
@@ -82,9 +86,18 @@ async function* comingLines(
   while (!signal.aborted && !isGone) if (await coming.read()) yield coming.take()
 }
 
+/** Lines that are given at once. */
+interface Given {
+  readonly frames: readonly SseFrame[]
+  /** The ordinal behind the last of them. */
+  readonly end: number
+}
+
 /** What is read of a source, a piece after the other. While a reader takes its time, nothing else of it is held. */
 class Reading {
-  #frames: readonly SseFrame[] = []
+  #given: readonly Given[] = []
+  #taken = 0
+  #letGo: NodeJS.Timeout | undefined
 
   constructor(
     private from: number,
@@ -93,37 +106,59 @@ class Reading {
 
   /** False when there is nothing. */
   async read(): Promise<boolean> {
+    clearTimeout(this.#letGo)
+    if (this.#taken < this.#given.length) return true
     const chunks = await this.after(this.from)
+    this.#given = givenOf(chunks, this.from)
+    this.#taken = 0
     const last = chunks.at(-1)
-    if (last === undefined) return false
-    this.#frames = framesOf(chunks, this.from)
-    this.from = last.ordinal + last.lines
-    return true
+    // Of what was removed in between nothing is given.
+    if (last !== undefined && this.#given.length === 0) this.from = last.ordinal + last.lines
+    return last !== undefined
   }
 
   take(): readonly SseFrame[] {
-    const frames = this.#frames
-    this.#frames = []
-    return frames
+    const next = this.#given[this.#taken++]
+    if (next === undefined) return []
+    this.from = next.end
+    if (this.#taken < this.#given.length)
+      this.#letGo = setTimeout(() => {
+        this.#given = []
+      }, holdMs).unref()
+    else this.#given = []
+    return next.frames
   }
 }
 
 /** Of pieces that streams share. */
-const framesOfPiece = new WeakMap<readonly KeptChunk[], readonly SseFrame[]>()
+const givenOfPiece = new WeakMap<readonly KeptChunk[], readonly Given[]>()
 
 /** Without those lines that the reader has; a piece is always read from the same line on. */
-function framesOf(chunks: readonly KeptChunk[], from: number): readonly SseFrame[] {
-  const known = framesOfPiece.get(chunks)
+function givenOf(chunks: readonly KeptChunk[], from: number): readonly Given[] {
+  const known = givenOfPiece.get(chunks)
   if (known !== undefined) return known
   const times = new LineTimes()
-  const frames = chunks.flatMap(chunk =>
-    linesOf(chunk).flatMap((line, index) => {
-      const ordinal = chunk.ordinal + index
-      return ordinal < from
-        ? []
-        : [{ id: idOf({ ...line, ordinal }), data: `${times.write(line)} ${line.message}` }]
-    })
-  )
-  framesOfPiece.set(chunks, frames)
-  return frames
+  const ids = new LineIds()
+  const given: Given[] = []
+  let frames: SseFrame[] = []
+  let size = 0
+  const give = (end: number): void => {
+    if (frames.length > 0) given.push({ frames, end })
+    frames = []
+    size = 0
+  }
+  for (const chunk of chunks) {
+    let { ordinal } = chunk
+    for (const { ms, nanos, message } of linesOf(chunk)) {
+      if (ordinal >= from) {
+        frames.push({ id: ids.of({ ms, nanos, ordinal }), data: `${times.write({ ms, nanos })} ${message}` })
+        size += message.length
+        if (size >= givenAtOnce) give(ordinal + 1)
+      }
+      ordinal++
+    }
+    give(ordinal)
+  }
+  givenOfPiece.set(chunks, given)
+  return given
 }

@@ -58,11 +58,6 @@ export class KeptLab {
   async write(containerId: string, deploymentId: string, ...lists: ReadonlyArray<readonly WrittenLine[]>) {
     const store = new CollectStore(this.k.database('logs'))
     const times = new LineTimes()
-    const [container] = await store.register(
-      [{ containerId, deploymentId, sourceId: this.applicationId, sourceType: 'application' }],
-      new Date()
-    )
-    if (container === undefined) throw new Error('the container is not known')
     const chunks = lists.flatMap(lines =>
       chunksOf(
         lines.map(({ time, text, stream = 'stdout' }) => ({
@@ -73,10 +68,16 @@ export class KeptLab {
         text => text
       )
     )
-    if (chunks.length === 0) return
-    // The platform's own collector may have begun meanwhile.
-    for (let written: object | undefined; written === undefined; )
-      written = await store.write(await store.begin(), [{ key: container.key, place: randomUUID(), chunks }])
+    const seen = { containerId, deploymentId, sourceId: this.applicationId, sourceType: 'application' }
+    for (;;) {
+      const [container] = await store.register([seen], new Date())
+      if (container === undefined) throw new Error('the container is not known')
+      if (chunks.length === 0) return
+      const kept = { key: container.key, place: randomUUID(), chunks }
+      const written = await store.write(await store.begin(), [kept])
+      // The platform's own collector may have begun meanwhile, or have forgotten a container that its engine does not have.
+      if (written !== undefined && written.sources.length > 0) return
+    }
   }
 
   async page(query = '') {

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Turns } from 'busbar/sdk'
 import { type LogMessage, readMessage } from './log-message.js'
 
@@ -6,6 +7,9 @@ const headerLength = 8
 /** Longer pieces are kept by no log driver. */
 const longestFrame = 16 * 1024 * 1024
 const lineFeed = 0x0a
+/** What comes in small pieces, one soon after the other, is taken together: to take one costs as much as many lines. */
+const gatherMs = 4
+const smallPiece = 16 * 1024
 /** Of a terminal there are no frames, so nothing bounds a line. */
 const longestTerminalLine = 64 * 1024
 
@@ -19,6 +23,7 @@ export async function* logMessages(stream: Readable, hasTerminal: boolean): Asyn
   let pieces: Buffer[] = []
   let length = 0
   let needed = 1
+  let cameAt = Number.NEGATIVE_INFINITY
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     pieces.push(chunk)
     length += chunk.length
@@ -29,6 +34,8 @@ export async function* logMessages(stream: Readable, hasTerminal: boolean): Asyn
     length = bytes.length - read
     needed = next
     if (messages.length > 0) yield messages
+    if (chunk.length < smallPiece && performance.now() - cameAt < gatherMs) await sleep(gatherMs)
+    cameAt = performance.now()
     // Very much may have come already, and of that no step waits for anything.
     if (turns.isOver) await turns.pass()
   }
