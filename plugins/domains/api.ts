@@ -1,6 +1,6 @@
 import type { ServedCertificate } from 'busbar/api/certificates'
 import type { TrafficSwitch, TrafficTarget } from 'busbar/api/deployments'
-import { event, extensionPoint } from 'busbar/sdk'
+import { event, extensionPoint, service } from 'busbar/sdk'
 
 /**
  * What a driver may be able to do. `tls`: serves with certificates that it is given; `acme`: has certificates issued, and renews
@@ -131,3 +131,49 @@ export const domainTlsChanged = event<{
   /** RFC 3339; null where there is no certificate. */
   readonly notAfter: string | null
 }>('domains.tlsChanged')
+
+/** The routes of each hostname, the one with the longest path first. */
+export interface HostTable {
+  /** By the name itself, else by the wildcard directly above it; empty where nothing is served. */
+  routesOf(hostname: string): readonly ProxyRoute[]
+}
+
+export function hostTableOf({ routes }: Pick<RoutingTable, 'routes'>): HostTable {
+  const byName = new Map<string, ProxyRoute[]>()
+  for (const route of routes) {
+    const known = byName.get(route.hostname)
+    if (known === undefined) byName.set(route.hostname, [route])
+    else known.push(route)
+  }
+  for (const known of byName.values()) known.sort((a, b) => b.path.length - a.path.length)
+  return {
+    routesOf(hostname) {
+      const exact = byName.get(hostname)
+      if (exact !== undefined) return exact
+      const dot = hostname.indexOf('.')
+      return (dot < 1 ? undefined : byName.get(`*${hostname.slice(dot)}`)) ?? []
+    }
+  }
+}
+
+/** The path of a request target, without its query. */
+export function pathOf(target: string): string {
+  const end = target.search(/[?#]/)
+  return end < 0 ? target : target.slice(0, end)
+}
+
+/** Whether `path` is at or below that of a route. */
+export const isBelow = (rule: string, path: string): boolean =>
+  rule === '/' || path === rule || (path.startsWith(rule) && path[rule.length] === '/')
+
+/** Whose requests are, by the routing table as this process has it. */
+export interface RouteDirectory {
+  /**
+   * Of each, in their order, the application that its hostname and path lead to; null where no route does. A hostname is in lower
+   * case and without a port; a path may have a query.
+   */
+  applicationsOf(
+    requests: ReadonlyArray<{ readonly hostname: string; readonly path: string }>
+  ): Promise<ReadonlyArray<string | null>>
+}
+export const routeDirectory = service<RouteDirectory>('domains.routes')

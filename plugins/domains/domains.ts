@@ -2,8 +2,15 @@ import { applicationLifecycle, applicationRegistry, applicationTeardown } from '
 import { certificateStore, certificateUses } from 'busbar/api/certificates'
 import { containerRuntime } from 'busbar/api/containers'
 import { trafficRouters } from 'busbar/api/deployments'
-import { type Contributor, type Health, kernel, optional, type StartContext } from 'busbar/sdk'
-import { proxyDrivers, reservedHostnames } from './api.js'
+import {
+  type Contributor,
+  type Health,
+  kernel,
+  optional,
+  type ServiceBinder,
+  type StartContext
+} from 'busbar/sdk'
+import { proxyDrivers, type RouteDirectory, reservedHostnames, routeDirectory } from './api.js'
 import { ContainerWatch } from './container-watch.js'
 import { DomainService } from './domain-service.js'
 import { DomainStore } from './domain-store.js'
@@ -60,6 +67,12 @@ export async function startDomains({
     checks: new TlsChecks({ ...use, store, routing, settings: config, log }),
     containers: new ContainerWatch({ ...use, routing, ownHosts, log })
   }
+}
+
+export function domainServices(provide: ServiceBinder, { routing }: Domains): void {
+  provide(routeDirectory, {
+    applicationsOf: async requests => await routing.applicationsOf(requests)
+  } satisfies RouteDirectory)
 }
 
 export function domainContributions(

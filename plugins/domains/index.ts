@@ -1,5 +1,5 @@
 import { definePlugin } from 'busbar/sdk'
-import { domainContributions, domainHealth, needs, startDomains } from './domains.js'
+import { domainContributions, domainHealth, domainServices, needs, startDomains } from './domains.js'
 import { jobs, schedules, singletons } from './jobs.js'
 import { createDomains } from './migrations/001-create-domains.js'
 import { notifications } from './notifications.js'
@@ -13,6 +13,7 @@ export default definePlugin({
   config: settings,
   migrations: [createDomains],
   start: startDomains,
+  provides: domainServices,
   contributes: domainContributions,
   resources,
   routes,

@@ -12,7 +12,15 @@ import {
   type OptionalHandle,
   type Tx
 } from 'busbar/sdk'
-import type { ApplicationTargets, ProxyDriver } from './api.js'
+import {
+  type ApplicationTargets,
+  type HostTable,
+  hostTableOf,
+  isBelow,
+  type ProxyDriver,
+  pathOf,
+  type RouteDirectory
+} from './api.js'
 import { type RoutingStore, targetOf } from './routing-store.js'
 import { routingTableOf } from './routing-table.js'
 
@@ -51,6 +59,8 @@ export class Routing {
   /** Where the requests of one application go is changed in turns. */
   readonly #mutex = createKeyedMutex()
   #isStopped = false
+  /** What is wanted, as requests are looked up in it; undefined before it was read. */
+  #hosts: HostTable | undefined
 
   constructor(private readonly parts: RoutingParts) {}
 
@@ -68,6 +78,20 @@ export class Routing {
   /** Why the driver does not serve what is wanted; null where it does. */
   fault(): string | null {
     return this.#fault
+  }
+
+  /** As `RouteDirectory` has it, by the table that was read last. */
+  async applicationsOf(
+    requests: Parameters<RouteDirectory['applicationsOf']>[0]
+  ): Promise<ReadonlyArray<string | null>> {
+    if (this.#hosts === undefined) await this.refresh()
+    const hosts = this.#hosts
+    if (hosts === undefined) throw new Error('the routes of hostnames could not be read yet')
+    return requests.map(({ hostname, path }) => {
+      const asked = pathOf(path)
+      const routes = hosts.routesOf(hostname.replace(/\.$/, ''))
+      return routes.find(route => isBelow(route.path, asked))?.applicationId ?? null
+    })
   }
 
   /** Something has changed in `tx`: every process looks again once that has committed. */
@@ -199,11 +223,6 @@ export class Routing {
     if (this.#isStopped) return
     const driver = this.driver()
     try {
-      if (driver === undefined) {
-        this.#served = undefined
-        this.#fault = null
-        return
-      }
       const [domains, features, ownHosts] = await Promise.all([
         store.domains(),
         store.features(),
@@ -214,8 +233,14 @@ export class Routing {
         domains,
         features,
         ownHosts,
-        certificates: await certificates.open([...used].toSorted())
+        certificates: driver === undefined ? [] : await certificates.open([...used].toSorted())
       })
+      this.#hosts = hostTableOf(table)
+      if (driver === undefined) {
+        this.#served = undefined
+        this.#fault = null
+        return
+      }
       if (driver !== this.#served) await this.#giveTargets(driver)
       if (this.#isStopped) return
       await bounded(async () => await driver.load(table), {

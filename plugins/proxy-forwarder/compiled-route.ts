@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
-import type { HeaderChanges, ProxyAbility, ProxyRoute } from 'busbar/api/domains'
+import { type HeaderChanges, type ProxyAbility, type ProxyRoute, pathOf } from 'busbar/api/domains'
 import type { ForwardingLimits, Head, OwnAnswer, Refusal, Route, Switchable } from 'busbar/sdk/http1'
 import { addressRanges } from './address-ranges.js'
+import { climbs, forwardedTarget } from './forwarded-path.js'
 import { changeHeaders } from './header-changes.js'
-import { climbs, forwardedTarget, pathOf } from './host-table.js'
 
 /** A route as requests meet it. */
 export interface CompiledRoute {

@@ -1,23 +1,28 @@
 import type { TrafficSwitch } from 'busbar/api/deployments'
-import type {
-  ApplicationTargets,
-  HostReport,
-  ProxyAbility,
-  ProxyDriver,
-  ProxyRoute,
-  RoutingTable
+import {
+  type ApplicationTargets,
+  type HostReport,
+  type HostTable,
+  hostTableOf,
+  isBelow,
+  type ProxyAbility,
+  type ProxyDriver,
+  type ProxyRoute,
+  pathOf,
+  type RoutingTable
 } from 'busbar/api/domains'
 import {
   type ConnectionCaps,
   defaultLimits,
   type ForwardingServer,
+  type Head,
   hostnameOf,
   type OwnAnswer,
   openForwardingServer
 } from 'busbar/sdk/http1'
 import { type CompiledRoute, compileRoute, lackOf } from './compiled-route.js'
 import { Containers } from './containers.js'
-import { type HostTable, hostTableOf, isBelow, pathOf } from './host-table.js'
+import type { RequestNotes } from './request-notes.js'
 import type { Settings } from './settings.js'
 
 const caps: ConnectionCaps = Object.freeze({ inAll: 8192, perAddress: 500 })
@@ -33,14 +38,17 @@ export class ForwarderDriver implements ProxyDriver {
   readonly fallback = true
 
   readonly #containers = new Containers()
-  #hosts: HostTable = hostTableOf({ routes: [], certificates: [] })
+  #hosts: HostTable = hostTableOf({ routes: [] })
   /** By the id of a route. */
   #compiled = new Map<string, CompiledRoute>()
   #server: ForwardingServer | undefined
   #fault: string | null = null
   #isStopped = false
 
-  constructor(private readonly settings: Settings) {}
+  constructor(
+    private readonly settings: Settings,
+    private readonly notes: RequestNotes
+  ) {}
 
   /** Why nothing is served; null where it is, or has not been asked for. */
   fault(): string | null {
@@ -95,13 +103,13 @@ export class ForwarderDriver implements ProxyDriver {
         { host: bind, port },
         {
           limits: defaultLimits,
+          observe: (head, request) =>
+            this.notes.begin(head, request, this.#routeOf(head)?.applicationId ?? null),
           decide: (head, request) => {
-            const routes = this.#hosts.routesOf(hostnameOf(head).replace(/\.$/, ''))
-            if (routes.length === 0) return unknownHost
-            const path = pathOf(head.path)
-            const route = routes.find(one => isBelow(one.path, path))
+            const route = this.#routeOf(head)
             const compiled = route === undefined ? undefined : this.#compiled.get(route.id)
-            return compiled === undefined ? unknownPath : compiled.decide(head, request)
+            if (compiled !== undefined) return compiled.decide(head, request)
+            return this.#routesOf(head).length === 0 ? unknownHost : unknownPath
           }
         },
         caps
@@ -115,6 +123,15 @@ export class ForwarderDriver implements ProxyDriver {
       this.#fault = `cannot listen on ${bind}:${port} (${reason}): end the program that has the port, or set BUSBAR_PROXY_PORT or BUSBAR_PROXY_BIND`
       throw new Error(this.#fault, { cause: error })
     }
+  }
+
+  #routesOf(head: Head): readonly ProxyRoute[] {
+    return this.#hosts.routesOf(hostnameOf(head).replace(/\.$/, ''))
+  }
+
+  #routeOf(head: Head): ProxyRoute | undefined {
+    const path = pathOf(head.path)
+    return this.#routesOf(head).find(one => isBelow(one.path, path))
   }
 
   #faultOf(hostname: string): string | null {

@@ -1,9 +1,11 @@
 import { proxyDrivers } from 'busbar/api/domains'
-import type { Contributor, Health, StartContext } from 'busbar/sdk'
+import { requestRecorder } from 'busbar/api/requests'
+import { type Contributor, type Health, optional, type StartContext } from 'busbar/sdk'
 import { ForwarderDriver } from './forwarder-driver.js'
+import { RequestNotes } from './request-notes.js'
 import type { Settings } from './settings.js'
 
-export const needs = {}
+export const needs = { recorder: optional(requestRecorder) }
 
 /** The running plugin. */
 interface ProxyForwarder {
@@ -11,10 +13,11 @@ interface ProxyForwarder {
 }
 
 export function startProxyForwarder({
+  use,
   config,
   onStop
 }: StartContext<typeof needs, Settings>): ProxyForwarder {
-  const driver = new ForwarderDriver(config)
+  const driver = new ForwarderDriver(config, new RequestNotes(use.recorder))
   onStop(async () => await driver.stop())
   return { driver }
 }

@@ -36,6 +36,7 @@ import { readKnownHosts } from '../../plugins/builds/ssh/host-key.js'
 import { pemBlocks } from '../../plugins/certificates/pem.js'
 import { inOneLine, subjectNames } from '../../plugins/certificates/subject-names.js'
 import { explainExit } from '../../plugins/deployments/rollout/exit-diagnosis.js'
+import { pathOf } from '../../plugins/domains/api.js'
 import { readHostname } from '../../plugins/domains/hostname.js'
 import { readPath } from '../../plugins/domains/path-rule.js'
 import { readFeature } from '../../plugins/domains/route-features.js'
@@ -43,7 +44,10 @@ import { checkedEmail } from '../../plugins/identity/users/email.js'
 import { levelOfLine } from '../../plugins/logs/collect/level.js'
 import { chunksOf, linesOf } from '../../plugins/logs/kept/chunk.js'
 import { isWanted, readFilter } from '../../plugins/logs/kept/history-filter.js'
-import { climbs, pathOf } from '../../plugins/proxy-forwarder/host-table.js'
+import { climbs } from '../../plugins/proxy-forwarder/forwarded-path.js'
+import { readLines } from '../../plugins/requests/files/read-lines.js'
+import { isRotatedName } from '../../plugins/requests/files/rotated-files.js'
+import { maskPath } from '../../plugins/requests/record/mask-path.js'
 import { buildProblem } from '../../plugins/runtime-docker/build-failure.js'
 import { readEngineError } from '../../plugins/runtime-docker/engine-failure.js'
 import { readCounts } from '../../plugins/runtime-docker/files/file-count.js'
@@ -255,6 +259,14 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'the path of a rule': readPath,
   'the path of a request to a rule': text => climbs(`/${text}`) || pathOf(`/${text}`),
   'the host of a request': text => hostnameOf({ host: text }),
+  'the path of a recorded request': text =>
+    maskPath(`/${text}`) ||
+    maskPath(`/?${text}`) ||
+    maskPath(`/?a=${text}`) ||
+    maskPath(`/;${text}?${text}=1`),
+  'lines of an access log': text =>
+    readLines(Buffer.from(text), { isMidLine: false, isLast: true, most: mebibyte }),
+  'the name of a rotated access log': text => isRotatedName(`access-${text}.log`, 'access.log'),
   'the configuration of a route feature': text =>
     readFeature('redirect', { from: text, to: text }) || readFeature('ip_allowlist', { ranges: [text] }),
   'a cookie for others': text =>

@@ -3,10 +3,18 @@ import { createServer } from 'node:net'
 import { test } from 'tap'
 import { driverContract, route, table } from '../../domains/test/driver-contract.js'
 import { ForwarderDriver } from '../forwarder-driver.js'
+import { RequestNotes } from '../request-notes.js'
+
+const settings = { bind: '127.0.0.1', port: 0 }
+const driverOf = (given: Partial<typeof settings> = {}): ForwarderDriver =>
+  new ForwarderDriver(
+    { ...settings, ...given },
+    new RequestNotes({ get: () => undefined, whileAvailable: async () => {} })
+  )
 
 test('the built-in forwarder is a proxy driver', async t => {
   await driverContract(t, async t => {
-    const driver = new ForwarderDriver({ bind: '127.0.0.1', port: 0 })
+    const driver = driverOf()
     t.teardown(async () => await driver.release())
     return driver
   })
@@ -16,7 +24,7 @@ test('a port that another program has is told, and taken when it is free', async
   const other = createServer()
   await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
   const { port } = other.address() as AddressInfo
-  const driver = new ForwarderDriver({ bind: '127.0.0.1', port })
+  const driver = driverOf({ port })
   t.teardown(async () => await driver.release())
   const wanted = table(route({ hostname: 'www.example.com', applicationId: 'a' }))
   await t.rejects(driver.load(wanted), /BUSBAR_PROXY_PORT/)
@@ -28,7 +36,7 @@ test('a port that another program has is told, and taken when it is free', async
 })
 
 test('a load that is under way when the plugin stops leaves no port open', async t => {
-  const driver = new ForwarderDriver({ bind: '127.0.0.1', port: 0 })
+  const driver = driverOf()
   const loading = driver.load(table())
   await driver.stop()
   await loading

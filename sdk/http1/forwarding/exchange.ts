@@ -7,7 +7,14 @@ import { requestHeaders, responseHeaders, responseTrailers } from './header-rule
 import { joinChunks } from './joined-chunks.js'
 import { isFit, maxInterim, openOutgoing, TimedOut } from './outgoing.js'
 import { answerItself, isClientsFault, type Refusal, refusalOf, refuse } from './refusal.js'
-import { type Forwarding, isRoute, mayRetry, type Route } from './route.js'
+import {
+  clientGoneStatus,
+  type Forwarding,
+  isRoute,
+  mayRetry,
+  type ObservedRequest,
+  type Route
+} from './route.js'
 import type { Upstream } from './upstream.js'
 
 const bodiless = new Set([204, 205, 304])
@@ -26,15 +33,20 @@ export function forwardRequest(
     refuse(response, head)
     return
   }
+  const observed = forwarding.observe?.(head, request)
   const route = forwarding.decide(head, request)
   if (!isRoute(route)) {
     // The body of a request that is not handed on is read for a while, or the client would not see the answer.
     request.resume()
-    answerItself(response, route)
+    const responseBytes = answerItself(response, route)
+    observed?.ended({ statusCode: statusOf(response), requestBytes: 0, responseBytes })
     return
   }
-  new Exchange(route, request, response, head, options.expectsContinue).begin()
+  new Exchange(route, request, response, head, options.expectsContinue, observed).begin()
 }
+
+const statusOf = ({ headersSent, statusCode }: ServerResponse): number =>
+  headersSent ? statusCode : clientGoneStatus
 
 class Exchange {
   private outgoing: ClientRequest | undefined
@@ -43,6 +55,8 @@ class Exchange {
   private isWaiting = true
   private mayBodyFlow = false
   private isClosed = false
+  private requestBytes = 0
+  private responseBytes = 0
   private stopBody = (): void => {}
 
   constructor(
@@ -50,7 +64,8 @@ class Exchange {
     private readonly request: IncomingMessage,
     private readonly response: ServerResponse,
     private readonly head: Head,
-    private readonly expectsContinue: boolean
+    private readonly expectsContinue: boolean,
+    private readonly observed: ObservedRequest | undefined
   ) {}
 
   private get hasBody(): boolean {
@@ -74,7 +89,7 @@ class Exchange {
     upstream.enter()
 
     const { method } = this.request
-    const headers = requestHeaders(this.request, this.head)
+    const headers = requestHeaders(this.request, this.head, this.observed?.id)
     this.route.rewrite?.request(headers)
     const outgoing = openOutgoing(
       upstream,
@@ -157,7 +172,8 @@ class Exchange {
   private sendBody(outgoing: ClientRequest, answerTimer: NodeJS.Timeout): void {
     if (!this.hasBody) return
     this.stopBody = pipeInTurns(this.request, outgoing, this.request.socket)
-    this.request.on('data', () => {
+    this.request.on('data', (chunk: Buffer) => {
+      this.requestBytes += chunk.length
       if (this.isWaiting) answerTimer.refresh()
     })
   }
@@ -190,12 +206,13 @@ class Exchange {
       response.writeHead(answer.statusCode ?? 502, answer.statusMessage, headers)
     } catch {
       outgoing.destroy()
-      refuse(response, 'notHttp')
+      this.responseBytes += refuse(response, 'notHttp')
       return
     }
     let hasBegun = false
-    answer.once('data', () => {
+    answer.on('data', (chunk: Buffer) => {
       hasBegun = true
+      this.responseBytes += chunk.length
     })
     // A stream of events sends its head long before its first event.
     setImmediate(() => {
@@ -228,12 +245,17 @@ class Exchange {
     this.isWaiting = false
     this.stopBody()
     this.request.resume()
-    refuse(this.response, refusal)
+    this.responseBytes += refuse(this.response, refusal)
   }
 
   private readonly closed = (): void => {
     if (this.isClosed) return
     this.isClosed = true
+    this.observed?.ended({
+      statusCode: statusOf(this.response),
+      requestBytes: this.requestBytes,
+      responseBytes: this.responseBytes
+    })
     if (this.isWaiting) {
       this.isWaiting = false
       this.route.meter.abandoned()

@@ -39,8 +39,12 @@ const endToEnd = new Set([
 /** Headers as node writes them, by their spelling. */
 export type HeaderBag = Record<string, string | string[]>
 
-/** The headers for the container. */
-export function requestHeaders(request: IncomingMessage, { host, framing }: Head): HeaderBag {
+/** The headers for the container; with an id of the request the one that the client gave it is dropped. */
+export function requestHeaders(
+  request: IncomingMessage,
+  { host, framing }: Head,
+  requestId: string | undefined
+): HeaderBag {
   // First, where a server that reads a limited number of headers finds them.
   const headers: HeaderBag = Object.assign(Object.create(null), { Host: host })
   if (framing === 'chunked') headers['Transfer-Encoding'] = 'chunked'
@@ -50,10 +54,12 @@ export function requestHeaders(request: IncomingMessage, { host, framing }: Head
   headers['X-Forwarded-For'] = plainAddress(request.socket.remoteAddress ?? 'unknown')
   headers['X-Forwarded-Proto'] = 'http'
   headers['X-Forwarded-Host'] = host
+  if (requestId !== undefined) headers['X-Request-Id'] = requestId
   return Object.assign(
     headers,
     copied(request.rawHeaders, (name, value) => {
       if (untrusted.has(name) || framed.has(name)) return undefined
+      if (name === 'x-request-id' && requestId !== undefined) return undefined
       return name === 'cookie' ? withoutPlatformCookies(value) : value
     })
   )

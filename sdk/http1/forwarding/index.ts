@@ -8,7 +8,9 @@ export {
   defaultLimits,
   type Forwarding,
   type ForwardingLimits,
+  type ObservedRequest,
   type OwnAnswer,
+  type RequestOutcome,
   type Rewrite,
   type Route
 } from './route.js'

@@ -39,40 +39,42 @@ export type Refusal = keyof typeof refusals
 /** What is wrong with the request itself: no failure of the application, nor of a switch. */
 export const isClientsFault = (refusal: Refusal): boolean => refusals[refusal][0] < 500
 
-export function refuse(response: ServerResponse, refusal: Refusal): void {
+/** Answers how long the body is; 0 where there can be no answer any more. */
+export function refuse(response: ServerResponse, refusal: Refusal): number {
   const [status, sentence] = refusals[refusal]
   if (response.headersSent || response.destroyed) {
     response.destroy()
-    return
+    return 0
   }
   const body = `${sentence}\n`
+  const length = Buffer.byteLength(body)
   // What follows a request that was not understood is not taken for another.
   if (status === 400 || status === 421 || status === 431 || status === 501) response.shouldKeepAlive = false
   // With its words: those of a container that node refused to send would be tried again.
   response.writeHead(status, STATUS_CODES[status], {
     'Content-Type': 'text/plain; charset=utf-8',
-    'Content-Length': Buffer.byteLength(body),
+    'Content-Length': length,
     'Cache-Control': 'no-store',
     ...(status === 503 ? { 'Retry-After': '1' } : {})
   })
   response.end(body)
+  return length
 }
 
-/** What is not handed on to any application: an answer of the forwarder's own, in plain text. */
-export function answerItself(response: ServerResponse, answer: Refusal | OwnAnswer): void {
-  if (typeof answer === 'string') {
-    refuse(response, answer)
-    return
-  }
+/** What is not handed on to any application: an answer of the forwarder's own, in plain text. Answers how long that is. */
+export function answerItself(response: ServerResponse, answer: Refusal | OwnAnswer): number {
+  if (typeof answer === 'string') return refuse(response, answer)
   const { status, sentence, headers } = answer
   const body = `${sentence}\n`
+  const length = Buffer.byteLength(body)
   response.writeHead(status, STATUS_CODES[status], {
     'Content-Type': 'text/plain; charset=utf-8',
-    'Content-Length': Buffer.byteLength(body),
+    'Content-Length': length,
     'Cache-Control': 'no-store',
     ...headers
   })
   response.end(body)
+  return length
 }
 
 /** Why no answer came, from the error of the connection. */

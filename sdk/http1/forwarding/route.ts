@@ -35,11 +35,34 @@ export interface OwnAnswer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** What has become of a request. */
+export interface RequestOutcome {
+  /** Of the answer; 101 where it became another protocol, 499 where the client went away before there was one. */
+  readonly statusCode: number
+  /** Bytes of the body that came of the client; null where it became another protocol. */
+  readonly requestBytes: number | null
+  /** Bytes of the body that went to the client, of answers of the forwarder's own too; null likewise. */
+  readonly responseBytes: number | null
+}
+
+/** One request that is followed. */
+export interface ObservedRequest {
+  /** The container gets it as `X-Request-Id`; what the client has sent as that is dropped. */
+  readonly id: string
+  /** Called once: when the answer has ended, or the request has become another protocol. It answers at once and never throws. */
+  ended(outcome: RequestOutcome): void
+}
+
+/** As proxies write it down: the client went away before there was an answer. */
+export const clientGoneStatus = 499
+
 /** Where requests go that come to one server. */
 export interface Forwarding {
   /** By the head of a request, which is valid: the route that it takes, or what it is answered instead. */
   decide(head: Head, request: IncomingMessage): Route | OwnAnswer | Refusal
   readonly limits: ForwardingLimits
+  /** Follows each request whose head is valid; asked before `decide`. Absent: nobody does, and none gets an id. */
+  observe?(head: Head, request: IncomingMessage): ObservedRequest
 }
 
 export const isRoute = (decided: Route | OwnAnswer | Refusal): decided is Route =>

@@ -9,7 +9,15 @@ import { requestHeaders, responseHeaders } from './header-rules.js'
 import { joinChunks } from './joined-chunks.js'
 import { isFit, maxInterim, openOutgoing, TimedOut } from './outgoing.js'
 import { answerItself, isClientsFault, type Refusal, refusalOf, refuse } from './refusal.js'
-import { type Forwarding, type ForwardingLimits, isRoute, mayMove, type Route } from './route.js'
+import {
+  clientGoneStatus,
+  type Forwarding,
+  type ForwardingLimits,
+  isRoute,
+  mayMove,
+  type ObservedRequest,
+  type Route
+} from './route.js'
 
 /** Finds out that the other machine is gone, where nothing is sent for long. */
 const probeAfterMs = 60_000
@@ -38,27 +46,40 @@ export function forwardUpgrade(
     )
     return
   }
+  const observed = forwarding.observe?.(asked, request)
   const route = forwarding.decide(asked, request)
   if (!isRoute(route)) {
-    answerItself(plainResponse(forwarding.limits, request, client), route)
+    const response = plainResponse(forwarding.limits, request, client)
+    const responseBytes = answerItself(response, route)
+    observed?.ended({ statusCode: response.statusCode, requestBytes: 0, responseBytes })
     return
   }
   route.meter.began()
-  send(route, request, client, head, asked, 1)
+  send({ route, request, client, head, asked, observed }, 1)
 }
 
-function send(
-  route: Route,
-  request: IncomingMessage,
-  client: Socket,
-  head: Buffer,
-  asked: Head,
-  attempt: number
-): void {
+/** A request that wants to become another protocol. */
+interface Upgrade {
+  readonly route: Route
+  readonly request: IncomingMessage
+  readonly client: Socket
+  /** What the client has sent behind it. */
+  readonly head: Buffer
+  readonly asked: Head
+  readonly observed: ObservedRequest | undefined
+}
+
+function send(upgrade: Upgrade, attempt: number): void {
+  const { route, request, client, head, asked, observed } = upgrade
+  const answerRefusal = (refusal: Refusal): void => {
+    const response = plainResponse(route.limits, request, client)
+    const responseBytes = refuse(response, refusal)
+    observed?.ended({ statusCode: response.statusCode, requestBytes: 0, responseBytes })
+  }
   const upstream = route.current()
   if (upstream === null) {
     route.meter.failed()
-    refuse(plainResponse(route.limits, request, client), 'noTarget')
+    answerRefusal('noTarget')
     return
   }
   upstream.enter()
@@ -74,9 +95,9 @@ function send(
     isWaiting = false
     route.meter[isClientsFault(refusal) ? 'abandoned' : 'failed']()
     leave()
-    refuse(plainResponse(route.limits, request, client), refusal)
+    answerRefusal(refusal)
   }
-  const headers = requestHeaders(request, asked)
+  const headers = requestHeaders(request, asked, observed?.id)
   route.rewrite?.request(headers)
   const outgoing = openOutgoing(
     upstream,
@@ -94,7 +115,10 @@ function send(
     return
   }
   const clientGone = (): void => {
-    if (isWaiting) route.meter.abandoned()
+    if (isWaiting) {
+      route.meter.abandoned()
+      observed?.ended({ statusCode: clientGoneStatus, requestBytes: 0, responseBytes: 0 })
+    }
     isWaiting = false
     outgoing.destroy()
     leave()
@@ -125,7 +149,7 @@ function send(
       return giveUp(refusalOf(error, isConnected))
     leave()
     client.removeListener('close', clientGone)
-    send(route, request, client, head, asked, attempt + 1)
+    send(upgrade, attempt + 1)
   })
 
   guardAnswer(
@@ -142,6 +166,7 @@ function send(
     }
     isWaiting = false
     route.meter.answered()
+    observed?.ended({ statusCode: 101, requestBytes: null, responseBytes: null })
     container.on('error', () => container.destroy())
     client.write(switchingHead(answer, route), 'latin1')
     client.write(firstBytes)
@@ -158,6 +183,10 @@ function send(
     route.meter.answered()
     joinChunks(answer, client)
     const response = plainResponse(route.limits, request, client)
+    let responseBytes = 0
+    client.once('close', () =>
+      observed?.ended({ statusCode: response.statusCode, requestBytes: 0, responseBytes })
+    )
     answer.on('error', () => client.destroy())
     answer.once('close', leave)
     const answered = responseHeaders(answer, false, route.ownHost)
@@ -166,8 +195,12 @@ function send(
       response.writeHead(answer.statusCode ?? 502, answer.statusMessage, answered)
     } catch {
       outgoing.destroy()
-      return refuse(response, 'notHttp')
+      responseBytes = refuse(response, 'notHttp')
+      return
     }
+    answer.on('data', (chunk: Buffer) => {
+      responseBytes += chunk.length
+    })
     answer.pipe(response)
   })
 }

@@ -19,8 +19,12 @@ const message = (raw: ReadonlyArray<readonly [string, string]>, more: object = {
 
 const sent = (
   raw: ReadonlyArray<readonly [string, string]>,
-  { method = 'GET', framing = 'none' }: { method?: string; framing?: Head['framing'] } = {}
-) => ({ ...requestHeaders(message(raw, { method }), { path: '/', host: 'my.host', framing }) })
+  {
+    method = 'GET',
+    framing = 'none',
+    requestId
+  }: { method?: string; framing?: Head['framing']; requestId?: string } = {}
+) => ({ ...requestHeaders(message(raw, { method }), { path: '/', host: 'my.host', framing }, requestId) })
 
 const own = {
   Host: 'my.host',
@@ -128,5 +132,21 @@ test('what follows a body neither frames it nor sets a cookie', async t => {
       )
     },
     { 'X-Sum': '42' }
+  )
+})
+
+test('a request that has an id gets it to the container, whatever the client has called it', async t => {
+  for (const name of ['X-Request-Id', 'x-request-id', 'X_Request_Id']) {
+    t.same(sent([[name, 'mine']], { requestId: 'ours' }), { ...own, 'X-Request-Id': 'ours' })
+    t.same(
+      sent([[name, 'mine']]),
+      { ...own, [name]: 'mine' },
+      'and without one that of the client is handed on'
+    )
+  }
+  t.same(
+    sent([['Connection', 'X-Request-Id']], { requestId: 'ours' }),
+    { ...own, 'X-Request-Id': 'ours' },
+    'nor can a client have it taken out'
   )
 })

@@ -1,0 +1,21 @@
+import type { ProxyRoute } from 'busbar/api/domains'
+
+/**
+ * Whether a path leads out of where it begins, as a server may read it: by dots alone between slashes, percent-encoded and
+ * backward ones included. A rule for a path says nothing of such a request.
+ */
+export const climbs = (path: string): boolean =>
+  path
+    .replace(/%2e/gi, '.')
+    .split(/\/|\\|%2f|%5c/i)
+    .some(segment => segment === '.' || segment === '..')
+
+/** What the application is asked for, query included, by a request at or below the path of the route. */
+export function forwardedTarget(
+  { path, stripPath, internalPath }: Pick<ProxyRoute, 'path' | 'stripPath' | 'internalPath'>,
+  target: string
+): string {
+  if (!target.startsWith('/')) return target
+  const rest = stripPath && path !== '/' ? target.slice(path.length) : target
+  return internalPath + (rest.startsWith('/') ? rest : `/${rest}`)
+}

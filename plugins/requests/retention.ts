@@ -1,0 +1,48 @@
+import { type Clock, keepForDays, type Log, runRepeatedly } from 'busbar/sdk'
+import type { RemovalStore } from './read/removal-store.js'
+import type { Settings } from './settings.js'
+
+const batch = 5_000
+/** Rows may come by the thousand in a second. */
+const lookMs = 30_000
+
+interface RetentionParts {
+  readonly removals: RemovalStore
+  readonly settings: Settings
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Deletes what is too old, and what is too much; for one process of an installation. */
+export class Retention {
+  constructor(private readonly parts: RetentionParts) {}
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { removals, settings, clock, log } = this.parts
+    await Promise.all([
+      keepForDays({
+        days: settings.retention_days,
+        forget: async (before, atMost) => await removals.forget(before, atMost),
+        batch,
+        what: 'old requests',
+        clock,
+        log,
+        signal
+      }),
+      runRepeatedly(async () => await this.#keepRows(signal), {
+        everyMs: lookMs,
+        clock,
+        signal,
+        onError: error => {
+          log.warn({ err: error }, 'requests that are too many could not be deleted; trying again')
+        }
+      })
+    ])
+  }
+
+  async #keepRows(signal: AbortSignal): Promise<void> {
+    const { removals, settings } = this.parts
+    for (let last = batch; last === batch && !signal.aborted; )
+      last = await removals.forgetBeyond(settings.max_rows, batch)
+  }
+}
