@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import type { IncomingMessage } from "node:http"
-import { connect } from "node:net"
+import type { IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
 import type { ApplicationTargets } from 'busbar/api/domains'
 import type { ProxiedRequest } from 'busbar/api/requests'
 import { until } from 'busbar/sdk/testing'
@@ -148,7 +148,10 @@ test('a WebSocket is noted when it is open, and one that is refused with the ans
   const origin = await startOrigin((_, response) => response.end())
   t.teardown(() => origin.close())
   let id: unknown
-  const sockets = new WebSocketServer({ server: origin.server, verifyClient: ({ req }: { req: IncomingMessage }) => req.url !== '/no' })
+  const sockets = new WebSocketServer({
+    server: origin.server,
+    verifyClient: ({ req }: { req: IncomingMessage }) => req.url !== '/no'
+  })
   sockets.on('connection', (socket, request) => {
     id = request.headers['x-request-id']
     socket.on('error', () => {})
