@@ -88,7 +88,7 @@ const classCounts = named(
     c4xx: described(Type.Integer(), 'Answers of 400 to 499.'),
     c5xx: described(Type.Integer(), 'Answers of 500 to 599.')
   }),
-  { description: 'How many answers there were of each class.' }
+  { description: 'Answers by the first digit of their status.' }
 )
 const perMinutePoint = named(
   'RequestPerMinutePoint',
@@ -102,7 +102,7 @@ export const requestSummary = named(
   'RequestSummary',
   object({
     total: described(Type.Integer(), 'How many requests match, those of no class included.'),
-    class_counts: classCounts,
+    class_counts: described(classCounts, 'How many answers there were of each class.'),
     p50_ms: described(Type.Number(), 'Half of them took so long or less; 0 where there are none.'),
     p95_ms: described(Type.Number(), '95 of 100 took so long or less; 0 where there are none.'),
     error_rate: described(Type.Number(), 'Answers of 500 to 599, in percent of the total.'),

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
@@ -29,6 +30,8 @@ const told: readonly string[] = [
   'build-logs:{deploymentId}',
   'container-logs:{sourceId}',
   'container-status:{applicationId}',
+  'requests:{applicationId}',
+  'requests:all',
   'platform'
 ]
 
@@ -55,6 +58,16 @@ async function describedChannels(stage: Stage): Promise<ReadonlyMap<string, read
   return found
 }
 
+/** A visitor of an application, under its hostname. Names below .localhost are this machine's, whatever its resolver says. */
+async function visit(address: string): Promise<void> {
+  const { host, port, pathname, search } = new URL(address)
+  await new Promise<void>((resolve, reject) => {
+    get({ host: '127.0.0.1', port, path: pathname + search, headers: { Host: host } }, answer => {
+      answer.resume().on('end', resolve)
+    }).on('error', reject)
+  })
+}
+
 /** What is wrong with the frames of a channel by its description. */
 function faultsOf(client: LiveClient, channel: string, validators: readonly ValidateFunction[]): string[] {
   return client
@@ -76,6 +89,8 @@ export const channelClaims: readonly Claim[] = [
       'A build-logs subscription ends with a `done` event when the build ends.',
       'Container status changes of an application or database are announced as `status` events on the status channels.',
       'Metrics cadence: host once per second, application every two seconds',
+      'requests:{applicationId} | request | proxy request traces of one application | project access',
+      'requests:all | request | traces of every application | admins; never a project-pinned token',
       'metrics:host: one sampler for all.',
       'metrics:app: nothing while the application does not run; the subscription stays.',
       'build-logs: `done` once, when the deployment leaves `building` (failure and cancel too), then unsubscribed; subscribing after the end sends nothing.',
@@ -157,6 +172,26 @@ export const channelClaims: readonly Claim[] = [
         )
       }
 
+      const requests = `requests:${application.id as string}`
+      client.subscribe(requests)
+      for (const host of hosts) host.subscribe('requests:all')
+      const { body: addresses } = expect(
+        await stage.act(owner.session, 'GET', `${path}/${application.id as string}/addresses`),
+        200
+      )
+      // It serves no HTTP: that nobody answers is a request too.
+      await visit(`${addresses[0].url as string}visit?token=s3cr3t`)
+      for (const [listener, channel] of [
+        [client, requests],
+        ...hosts.map(host => [host, 'requests:all'] as const)
+      ] as const) {
+        const frame = await listener.next(one => one.channel === channel, 'the request')
+        t.match(frame, {
+          event: 'request',
+          data: { application_id: application.id, path: '/visit?token=[REDACTED]', status_code: 502 }
+        })
+      }
+
       if (hasLines)
         await client.next(({ channel, data }) => channel === lines && data.message === 'tick', 'a line of it')
 
@@ -186,6 +221,8 @@ export const channelClaims: readonly Claim[] = [
         [client, usage, 'metrics:app:{applicationId}'],
         [client, logs, 'build-logs:{deploymentId}'],
         [client, lines, 'container-logs:{sourceId}'],
+        [client, requests, 'requests:{applicationId}'],
+        [hosts[0] as LiveClient, 'requests:all', 'requests:all'],
         [hosts[0] as LiveClient, 'metrics:host', 'metrics:host']
       ] as const)
         t.same(faultsOf(listener, name, described.get(template) ?? []), [], template)
@@ -211,15 +248,22 @@ export const channelClaims: readonly Claim[] = [
         const unlisted = contractChannels
           .filter(name => !described.has(name))
           .map(name => name.replace(/\{.*\}/, stage.of.applicationId))
-        client.subscribe('platform', 'metrics:host', ...unlisted, 'nowhere')
+        client.subscribe('platform', 'metrics:host', 'requests:all', ...unlisted, 'nowhere')
         for (const name of [...unlisted, 'nowhere']) await client.refusal(name)
         if (isAdmin) await client.next(({ channel }) => channel === 'metrics:host', 'the machine')
-        else await client.refusal('metrics:host')
+        else for (const name of ['metrics:host', 'requests:all']) await client.refusal(name)
         const { status } = await stage.act(who, 'GET', '/api/metrics/host')
         t.equal(status === 200, isAdmin && client.on('metrics:host')[0]?.event === 'metrics')
+        t.equal((await stage.act(who, 'GET', '/api/requests')).status === 200, isAdmin)
+        t.equal(client.on('requests:all').length === 0, isAdmin)
         t.same(client.on('platform'), [], 'nobody is refused')
         await client.close()
       }
+      const pinnedAdmin = await stage.connect(
+        (await stage.makeToken(admin, 'read', [stage.of.projectId])).credential
+      )
+      pinnedAdmin.subscribe('requests:all')
+      await pinnedAdmin.refusal('requests:all')
       t.same(
         contractChannels.filter(name => described.has(name) && !told.includes(name)),
         [],

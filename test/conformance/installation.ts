@@ -91,6 +91,8 @@ async function startProcess(environment: Readonly<Record<string, string>>): Prom
         ...(process.env.BUSBAR_SUBNETS !== undefined && { BUSBAR_SUBNETS: process.env.BUSBAR_SUBNETS }),
         HOST: '127.0.0.1',
         PORT: '0',
+        // Any free port: installations run side by side.
+        BUSBAR_PROXY_PORT: '0',
         LOG_FORMAT: 'json',
         BUILD_ENGINE: 'classic',
         // Who signs in comes from an address of their own, as a proxy tells it.

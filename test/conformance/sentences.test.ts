@@ -23,7 +23,6 @@ const elsewhere: Readonly<Record<string, readonly [file: string, title: string]>
 /** Until a plugin has them these channels are refused, as `channels.ts` demands; who adds one takes its sentences from here. */
 const notYet: Readonly<Record<string, RegExp>> = {
   'container-logs:{sourceId}': /^container-logs/,
-  'requests:{applicationId}': /^requests:/,
   'database-status:{databaseId}': /^database-status:\{/
 }
 

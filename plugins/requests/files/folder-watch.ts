@@ -18,14 +18,18 @@ export class FolderWatch {
   /** Resolves at once when something has changed since the last call, else when it does, after a second or at the abort. */
   async change(signal: AbortSignal): Promise<void> {
     this.#open()
-    if (!this.#hasChanged && !signal.aborted) {
-      const poll = new AbortController()
-      const heard = new Promise<void>(resolve => {
-        this.#wake = resolve
+    if (!this.#hasChanged && !signal.aborted)
+      await new Promise<void>(resolve => {
+        const poll = new AbortController()
+        const done = (): void => {
+          signal.removeEventListener('abort', done)
+          poll.abort()
+          resolve()
+        }
+        signal.addEventListener('abort', done)
+        this.#wake = done
+        void pause(this.clock, pollMs, poll.signal).then(done)
       })
-      await Promise.race([heard, pause(this.clock, pollMs, AbortSignal.any([signal, poll.signal]))])
-      poll.abort()
-    }
     this.#hasChanged = false
   }
 

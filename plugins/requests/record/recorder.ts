@@ -1,4 +1,4 @@
-import { Backoff, type Clock, type Log } from 'busbar/sdk'
+import { Backoff, type Clock, type Log, withTimeLimit } from 'busbar/sdk'
 import type { ProxiedRequest, RequestRecorder } from '../api.js'
 import { draftOf, type TraceDraft } from './trace.js'
 import type { TraceWriter } from './trace-writer.js'
@@ -54,7 +54,7 @@ export class Recorder implements RequestRecorder {
       await this.#storeWaiting(signal)
     }
     this.#isStopped = true
-    await this.#storeWaiting(AbortSignal.timeout(lastWriteMs))
+    await withTimeLimit({ ms: lastWriteMs }, async last => await this.#storeWaiting(last))
     const left = this.#batch.length + this.#waiting.length
     this.dropped += left
     this.#droppedUntold += left
