@@ -1457,6 +1457,66 @@ export interface Schemas {
     /** The whole set, at most 500: variables that are not in it are deleted, an empty list deletes all. */
     vars: Schemas['VariableInput'][]
   }
+  /** Answers by the first digit of their status. */
+  RequestClassCounts: {
+    /** Answers of 200 to 299. */
+    c2xx: number
+    /** Answers of 300 to 399. */
+    c3xx: number
+    /** Answers of 400 to 499. */
+    c4xx: number
+    /** Answers of 500 to 599. */
+    c5xx: number
+  }
+  /** A request that a proxy has answered. */
+  RequestLog: {
+    /** What the request is called; its application was given the same as `X-Request-Id` where the proxy gives one. */
+    id: string
+    /** The application that it was for, by hostname and path; null where it was for none. */
+    application_id: string | null
+    /** The name that was asked for, in lower case and without a port. */
+    hostname: string
+    /** As the client sent it. */
+    method: string
+    /** The path with its query. Values of parameters that are called like secrets are `[REDACTED]`; what is longer than 2 048 characters is cut. */
+    path: string
+    /** The status of the answer; 101 where it became another protocol, 499 where the client went away before there was one. */
+    status_code: number
+    /** From the head of the request to the end of the answer; of another protocol, to its beginning. */
+    latency_ms: number
+    /** Bytes of the body of the request; null where the proxy does not tell. */
+    request_size: number | null
+    /** Bytes of the body of the answer; null where the proxy does not tell. */
+    response_size: number | null
+    /** Where it came from; null where that is not known. */
+    client_ip: string | null
+    /** What the client calls itself, of which 512 characters are kept; null where it does not. */
+    user_agent: string | null
+    /** When the request came. */
+    recorded_at: string
+  }
+  /** The requests of one minute. */
+  RequestPerMinutePoint: {
+    /** The beginning of the minute. */
+    ts: string
+    /** How many requests came in it. */
+    count: number
+  }
+  /** What requests have come to. */
+  RequestSummary: {
+    /** How many requests match, those of no class included. */
+    total: number
+    /** How many answers there were of each class. */
+    class_counts: Schemas['RequestClassCounts']
+    /** Half of them took so long or less; 0 where there are none. */
+    p50_ms: number
+    /** 95 of 100 took so long or less; 0 where there are none. */
+    p95_ms: number
+    /** Answers of 500 to 599, in percent of the total. */
+    error_rate: number
+    /** How many came in each minute, the oldest first, those without any included: from `from`, or the first request, to `to`, or the last one. Of more than 1 440 minutes the last 1 440. */
+    per_minute: Schemas['RequestPerMinutePoint'][]
+  }
   /** A new password, with the token of the mailed link. */
   ResetPassword: {
     /** What the mailed link has as `token`. */
@@ -3125,6 +3185,35 @@ export interface Operations {
     body: undefined
     answer: Schemas['Deployment']
   }
+  'GET /api/projects/{projectId}/applications/{applicationId}/requests': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+    }
+    query: {
+      /** How many rows at most, from 1 to 200; 50 unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+      /** The `X-Next-Cursor` of the page before; the first page unless given. `offset` counts from there. */
+      cursor?: string
+    }
+    body: undefined
+    answer: Schemas['RequestLog'][]
+  }
+  'GET /api/projects/{projectId}/applications/{applicationId}/requests/stream': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+    }
+    query: {}
+    body: undefined
+    answer: Response
+  }
   'PUT /api/projects/{projectId}/applications/{applicationId}/resources': {
     params: {
       /** The `id` of the project. */
@@ -3398,6 +3487,56 @@ export interface Operations {
     query: {}
     body: undefined
     answer: Schemas['RegistryAccountTrial']
+  }
+  'GET /api/requests': {
+    params: {}
+    query: {
+      /** Only requests for this application, by `id`. */
+      application_id?: string
+      /** Only answers with this status or a higher one. */
+      status_min?: string
+      /** Only answers with this status or a lower one. */
+      status_max?: string
+      /** Only requests from this time on, RFC 3339; what is none narrows nothing. */
+      from?: string
+      /** Only requests from before this time, RFC 3339; what is none narrows nothing. */
+      to?: string
+      /** Only requests with this text in path, hostname or client address, upper and lower case being the same, or with this `id`. No character has a meaning of its own. */
+      search?: string
+      /** How many rows at most, from 1 to 200; 50 unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+      /** The `X-Next-Cursor` of the page before; the first page unless given. `offset` counts from there. */
+      cursor?: string
+    }
+    body: undefined
+    answer: Schemas['RequestLog'][]
+  }
+  'GET /api/requests/stream': {
+    params: {}
+    query: {}
+    body: undefined
+    answer: Response
+  }
+  'GET /api/requests/summary': {
+    params: {}
+    query: {
+      /** Only requests for this application, by `id`. */
+      application_id?: string
+      /** Only answers with this status or a higher one. */
+      status_min?: string
+      /** Only answers with this status or a lower one. */
+      status_max?: string
+      /** Only requests from this time on, RFC 3339; what is none narrows nothing. */
+      from?: string
+      /** Only requests from before this time, RFC 3339; what is none narrows nothing. */
+      to?: string
+      /** Only requests with this text in path, hostname or client address, upper and lower case being the same, or with this `id`. No character has a meaning of its own. */
+      search?: string
+    }
+    body: undefined
+    answer: Schemas['RequestSummary']
   }
   'GET /api/stats': {
     params: {}
@@ -4183,6 +4322,18 @@ export interface NamedOperations {
    */
   ReloadApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/reload'
   /**
+   * Get Request Logs. The requests that proxies have answered for the application, the newest first. With `cursor` requests that come meanwhile neither repeat nor leave out any. Of more than 100 000 the total is left out.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListRequestLogs: 'GET /api/projects/{projectId}/applications/{applicationId}/requests'
+  /**
+   * Stream Request Logs. The requests that proxies answer for the application from now on, as server-sent events. Each `data:` is a request as JSON, as the history has it; a comment comes at once and every 30 seconds. A reader that comes again with the `id` of the last event as `Last-Event-ID` gets what has come since, as far as it is kept. It ends when the application is deleted.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  StreamRequestLogs: 'GET /api/projects/{projectId}/applications/{applicationId}/requests/stream'
+  /**
    * Set Resources. What the body leaves out stays. The next deploy or reload applies it.
    *
    * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
@@ -4338,6 +4489,24 @@ export interface NamedOperations {
    * A token with the scope `write` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
    */
   TestRegistryAccount: 'POST /api/registries/{registryAccountId}/test'
+  /**
+   * Get Logs. The requests that proxies have answered, for applications and for nobody, the newest first. All filters must match. With `cursor` requests that come meanwhile neither repeat nor leave out any. Of more than 100 000 the total is left out.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
+   */
+  ListAllRequestLogs: 'GET /api/requests'
+  /**
+   * Stream Logs. The requests that proxies answer from now on, as server-sent events. Each `data:` is a request as JSON, as the history has it; a comment comes at once and every 30 seconds. A reader that comes again with the `id` of the last event as `Last-Event-ID` gets what has come since, as far as it is kept.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
+   */
+  StreamAllRequestLogs: 'GET /api/requests/stream'
+  /**
+   * Get Summary. What the requests have come to that match all filters: how many, with which answers, how fast, and how many in each minute.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
+   */
+  GetAllRequestsSummary: 'GET /api/requests/summary'
   /**
    * Get Stats. How applications, deployments and the machine are, in one answer. Members are told of their own and shared projects, and of neither machine nor instance; a pinned token of its projects.
    *
@@ -4562,6 +4731,8 @@ export const operationKeys: NamedOperations = {
   StreamApplicationMetrics: 'GET /api/projects/{projectId}/applications/{applicationId}/metrics/stream',
   RebuildApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/rebuild',
   ReloadApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/reload',
+  ListRequestLogs: 'GET /api/projects/{projectId}/applications/{applicationId}/requests',
+  StreamRequestLogs: 'GET /api/projects/{projectId}/applications/{applicationId}/requests/stream',
   SetResources: 'PUT /api/projects/{projectId}/applications/{applicationId}/resources',
   RestartApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/restart',
   RollbackDeployment: 'POST /api/projects/{projectId}/applications/{applicationId}/rollback',
@@ -4588,6 +4759,9 @@ export const operationKeys: NamedOperations = {
   SetRegistryAccount: 'PUT /api/registries',
   DeleteRegistryAccount: 'DELETE /api/registries/{registryAccountId}',
   TestRegistryAccount: 'POST /api/registries/{registryAccountId}/test',
+  ListAllRequestLogs: 'GET /api/requests',
+  StreamAllRequestLogs: 'GET /api/requests/stream',
+  GetAllRequestsSummary: 'GET /api/requests/summary',
   GetStats: 'GET /api/stats',
   GetSummary: 'GET /api/summary',
   ListAPITokens: 'GET /api/tokens',
