@@ -1,6 +1,7 @@
 import type { CursorRows, Database, Page, Tx } from 'busbar/sdk'
 import { problems } from '../problems.js'
 import type { RequestLog } from '../schemas.js'
+import { cursorOf, readCursor } from './cursor.js'
 import { conditionsOf, type TraceFilter, type TracePlace } from './trace-filter.js'
 
 /** A request with its place in the order in which requests were stored. */
@@ -59,7 +60,10 @@ export class HistoryStore {
         filter,
         behind === undefined && offset === 0 && rows.length <= limit ? rows.length : undefined
       ),
-      next: rows.length > limit && last !== undefined ? cursorOf(last) : undefined
+      next:
+        rows.length > limit && last !== undefined
+          ? cursorOf({ recordedAt: last.recorded_at, position: last.position })
+          : undefined
     }
   }
 
@@ -129,12 +133,8 @@ const queryCanceled = '57014'
 const isTooSlow = (error: unknown): boolean =>
   (error as { readonly code?: unknown }).code === problems.tooSlow.code
 
-const cursorForm = /^(\d{1,15})-(\d{1,15})$/
-const cursorOf = ({ recorded_at: recordedAt, position }: StoredTrace): string =>
-  `${recordedAt.getTime()}-${position}`
-
 function placeOf(cursor: string): TracePlace {
-  const [, ms, position] = cursorForm.exec(cursor) ?? []
-  if (ms === undefined || position === undefined) throw problems.badCursor()
-  return { recordedAt: new Date(Math.min(Number(ms), 8.64e15)), position: Number(position) }
+  const place = readCursor(cursor)
+  if (place === undefined) throw problems.badCursor()
+  return place
 }
