@@ -14,7 +14,7 @@ import { stored, storedPaths } from './requests-lab.js'
 takeAwayFromEngine()
 
 const each = 20_000
-const rounds = 3
+const rounds = 2
 
 test('kill -9 of the platform while it reads a log loses no request and keeps none twice, over rotations', async t => {
   const lab = await openFilesLab(t)
