@@ -29,7 +29,7 @@ const mostLines = 1_000
 const gatherMs = 50
 
 /** What was read of logs, since the plugin was started. */
-export interface ReadCounts {
+interface ReadCounts {
   /** Lines that are too long to be one. */
   skipped: number
   /** Lines that are no request. */

@@ -4,7 +4,7 @@ const carriageReturn = 0x0d
 export const longestLine = 64 * 1024
 
 /** What a piece of a file holds. */
-export interface ReadLines {
+interface ReadLines {
   /** Without their ends. */
   readonly lines: readonly string[]
   /** Bytes of the piece that are done with. */

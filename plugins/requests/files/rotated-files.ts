@@ -13,7 +13,7 @@ export interface LogFile {
 
 const longestHead = 1024
 
-export const fileOf = (path: string, { ino, mtimeNs }: BigIntStats): LogFile => ({
+const fileOf = (path: string, { ino, mtimeNs }: BigIntStats): LogFile => ({
   path,
   inode: String(ino),
   changedNs: mtimeNs

@@ -33,7 +33,7 @@ interface Span {
 }
 
 /** Undefined without a request, as there is no end to what has none. */
-export function spanOf(
+function spanOf(
   { from, to }: TraceFilter,
   { first_at: first, last_at: last }: Pick<Totals, 'first_at' | 'last_at'>,
   now: Date
@@ -47,7 +47,7 @@ export function spanOf(
 }
 
 /** Each minute with its count, those without any too. */
-export function withGaps({ from, to }: Span, counts: readonly MinuteCount[]): MinuteCount[] {
+function withGaps({ from, to }: Span, counts: readonly MinuteCount[]): MinuteCount[] {
   const known = new Map(counts.map(({ ts, count }) => [ts.getTime(), count]))
   const length = (to.getTime() - from.getTime()) / minuteMs + 1
   return Array.from({ length }, (_, index) => {
