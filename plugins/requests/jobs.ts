@@ -11,7 +11,13 @@ export function singletons(singleton: SingletonDeclarer<Requests>): void {
   singleton({
     name: 'retention',
     run: async ({ signal }, { retention }) => {
-      await retention.run(signal)
+      await retention.keepDays(signal)
+    }
+  })
+  singleton({
+    name: 'most-rows',
+    run: async ({ signal }, { retention }) => {
+      await retention.keepRows(signal)
     }
   })
 }

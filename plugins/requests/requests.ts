@@ -2,7 +2,6 @@ import { applicationTeardown } from 'busbar/api/applications'
 import { routeDirectory } from 'busbar/api/domains'
 import { figureSources } from 'busbar/api/metrics'
 import {
-  type Clock,
   type Contributor,
   type Health,
   kernel,
@@ -18,6 +17,7 @@ import { FeedStore } from './read/feed-store.js'
 import { HistoryStore } from './read/history-store.js'
 import { RemovalStore } from './read/removal-store.js'
 import { TraceFeed } from './read/trace-feed.js'
+import { TraceHistory } from './read/trace-history.js'
 import { LiveTraces } from './record/live-traces.js'
 import { Recorder } from './record/recorder.js'
 import { TraceStore } from './record/trace-store.js'
@@ -43,10 +43,9 @@ export interface Requests {
   readonly writer: TraceWriter
   readonly accessLogs: AccessLogs
   readonly counts: { readonly skipped: number; readonly unread: number }
-  readonly history: HistoryStore
+  readonly history: TraceHistory
   readonly feedStore: FeedStore
   readonly feed: TraceFeed
-  readonly clock: Clock
   readonly retention: Retention
   readonly forgetApplication: (applicationId: string, signal: AbortSignal) => Promise<void>
 }
@@ -85,10 +84,9 @@ export function startRequests({
     writer,
     counts,
     accessLogs: new AccessLogs({ ...use, writer, places: new PlaceStore(db), log, clean, counts }),
-    history: new HistoryStore(db),
+    history: new TraceHistory(new HistoryStore(db), clock),
     feedStore,
     feed,
-    clock,
     retention: new Retention({ removals, settings: config, clock, log }),
     forgetApplication: async (applicationId, aborted) => {
       await bus.signal(goneTopic, applicationId)

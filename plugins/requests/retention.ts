@@ -13,36 +13,38 @@ interface RetentionParts {
   readonly log: Log
 }
 
-/** Deletes what is too old, and what is too much; for one process of an installation. */
+/** Deletes what is too old, and what is too much; each for one process of an installation. */
 export class Retention {
   constructor(private readonly parts: RetentionParts) {}
 
-  async run(signal: AbortSignal): Promise<void> {
+  /** Once a day, until the signal aborts. */
+  async keepDays(signal: AbortSignal): Promise<void> {
     const { removals, settings, clock, log } = this.parts
-    await Promise.all([
-      keepForDays({
-        days: settings.retention_days,
-        forget: async (before, atMost) => await removals.forget(before, atMost),
-        batch,
-        what: 'old requests',
-        clock,
-        log,
-        signal
-      }),
-      runRepeatedly(async () => await this.#keepRows(signal), {
-        everyMs: lookMs,
-        clock,
-        signal,
-        onError: error => {
-          log.warn({ err: error }, 'requests that are too many could not be deleted; trying again')
-        }
-      })
-    ])
+    await keepForDays({
+      days: settings.retention_days,
+      forget: async (before, atMost) => await removals.forget(before, atMost),
+      batch,
+      what: 'old requests',
+      clock,
+      log,
+      signal
+    })
   }
 
-  async #keepRows(signal: AbortSignal): Promise<void> {
-    const { removals, settings } = this.parts
-    for (let last = batch; last === batch && !signal.aborted; )
-      last = await removals.forgetBeyond(settings.max_rows, batch)
+  /** Every half minute, until the signal aborts. */
+  async keepRows(signal: AbortSignal): Promise<void> {
+    const { removals, settings, clock, log } = this.parts
+    const removeBeyond = async (): Promise<void> => {
+      for (let last = batch; last === batch && !signal.aborted; )
+        last = await removals.forgetBeyond(settings.max_rows, batch)
+    }
+    await runRepeatedly(removeBeyond, {
+      everyMs: lookMs,
+      clock,
+      signal,
+      onError: error => {
+        log.warn({ err: error }, 'requests that are too many could not be deleted; trying again')
+      }
+    })
   }
 }

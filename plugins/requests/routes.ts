@@ -1,7 +1,6 @@
 import { inApplication } from 'busbar/api/applications'
 import { allow, pagedList, type RouteDeclarer, sse } from 'busbar/sdk'
 import { problems } from './problems.js'
-import { summaryOf } from './read/summary.js'
 import { readFilter } from './read/trace-filter.js'
 import { streamTraces } from './read/trace-stream.js'
 import type { Requests } from './requests.js'
@@ -32,8 +31,8 @@ export function routes(route: RouteDeclarer<Requests>): void {
     items: requestLog,
     page: pagedList,
     cursor: true,
-    handler: async ({ params: { applicationId }, page }, { history }) =>
-      await history.page({ applicationId }, page)
+    handler: async ({ params: { applicationId }, page, caller, signal }, { history }) =>
+      await history.page({ applicationId }, page, { asker: caller.user.id, signal })
   })
   route({
     method: 'GET',
@@ -61,7 +60,8 @@ export function routes(route: RouteDeclarer<Requests>): void {
     query: filterQuery,
     page: pagedList,
     cursor: true,
-    handler: async ({ query, page }, { history }) => await history.page(readFilter(query), page)
+    handler: async ({ query, page, caller, signal }, { history }) =>
+      await history.page(readFilter(query), page, { asker: caller.user.id, signal })
   })
   route({
     method: 'GET',
@@ -86,6 +86,7 @@ export function routes(route: RouteDeclarer<Requests>): void {
     problems: [...filterProblems, problems.tooSlow],
     access: ofAdmin,
     schema: { query: summaryQuery, response: { 200: requestSummary } },
-    handler: async ({ query }, { history, clock }) => await summaryOf(readFilter(query), history, clock.now())
+    handler: async ({ query, caller, signal }, { history }) =>
+      await history.summary(readFilter(query), { asker: caller.user.id, signal })
   })
 }

@@ -60,8 +60,9 @@ test('who listens is told in every process, on the channels and as streams, with
   for (const stream of [...ofAll, ...ofShop]) stream.close()
 
   await t.test('a channel is for who may read the history', async t => {
+    const own = await makeApplication(admin)
     const stranger = await k.socket(await k.as.session('stranger'))
-    const pinned = await k.socket(await k.as.token('read', { pins: [shop.projectId] }))
+    const pinned = await k.socket(await k.as.token('read', { pins: [own.projectId] }))
     for (const [socket, name] of [
       [stranger, channel],
       [stranger, 'requests:all'],
@@ -72,31 +73,31 @@ test('who listens is told in every process, on the channels and as streams, with
       const frame = await socket.next(one => one.channel === name)
       t.match(frame, { event: 'error', data: { error: 'access denied' } })
     }
-    pinned.subscribe(channel)
-    await until(async () => {
-      record(k, { path: '/pinned', applicationId: shop.id })
-      return pinned.frames.some(({ event }) => event === 'request')
-    }, 'its own application')
+    pinned.subscribe(`requests:${own.id}`)
+    await until(() => k.hasSubscribers(`requests:${own.id}`), 'it listens')
+    record(k, { path: '/own', applicationId: own.id })
+    t.match(await pinned.next(({ event }) => event === 'request'), { data: { path: '/own' } })
   })
 
   await t.test('a reader who comes again gets what has come since, once', async t => {
-    const path = `${shop.path}/requests/stream`
+    const own = await makeApplication(admin)
+    const path = `${own.path}/requests/stream`
     const first = await Stream.open(admin, path)
-    record(k, { path: '/a', applicationId: shop.id })
+    record(k, { path: '/a', applicationId: own.id })
     await first.has(1)
     first.close()
     const rest = Array.from({ length: 250 }, (_, n) => `/${n}`)
     record(k, { path: '/of-other', applicationId: other.id })
-    record(k, ...rest.map(one => ({ path: one, applicationId: shop.id })))
+    record(k, ...rest.map(one => ({ path: one, applicationId: own.id })))
     const again = await Stream.open(there(two, admin), path, first.events[0]?.id)
     await again.has(250)
-    record(k, { path: '/z', applicationId: shop.id })
+    record(k, { path: '/z', applicationId: own.id })
     await again.has(251)
     t.same(again.paths, [...rest, '/z'])
     again.close()
     for (const nonsense of ['x', '-1', '1.5', '999999999999', '', '1'.repeat(400)]) {
       const stream = await Stream.open(admin, path, nonsense)
-      record(k, { path: '/n', applicationId: shop.id })
+      record(k, { path: '/n', applicationId: own.id })
       await stream.has(1)
       t.same(stream.paths, ['/n'])
       stream.close()
@@ -104,27 +105,31 @@ test('who listens is told in every process, on the channels and as streams, with
   })
 
   await t.test('no more than 200 in a second are told on a channel, and the stream has all', async t => {
+    const own = await makeApplication(admin)
     const socket = await k.socket(admin)
-    socket.subscribe(channel)
-    const stream = await Stream.open(admin, `${shop.path}/requests/stream`)
-    record(k, ...Array.from({ length: 2000 }, (_, n) => ({ path: `/${n}`, applicationId: shop.id })))
+    socket.subscribe(`requests:${own.id}`)
+    const stream = await Stream.open(admin, `${own.path}/requests/stream`)
+    await until(() => k.hasSubscribers(`requests:${own.id}`), 'it listens')
+    record(k, ...Array.from({ length: 2000 }, (_, n) => ({ path: `/${n}`, applicationId: own.id })))
     await stream.has(2000)
     t.ok(socket.frames.length <= 1200, `${socket.frames.length} of 2000 told`)
     stream.close()
   })
 
   await t.test('a stream ends with its application', async t => {
+    const own = await makeApplication(admin)
+    record(k, { path: '/own', applicationId: own.id }, { path: '/other', applicationId: other.id })
     const streams = [
-      await Stream.open(admin, `${shop.path}/requests/stream`),
-      await Stream.open(there(two, admin), `${shop.path}/requests/stream`)
+      await Stream.open(admin, `${own.path}/requests/stream`),
+      await Stream.open(there(two, admin), `${own.path}/requests/stream`)
     ]
-    t.equal((await admin.delete(shop.path)).status, 200)
+    t.equal((await admin.delete(own.path)).status, 200)
     await k.runRemovalsNow()
     for (const stream of streams) await until(() => stream.isOver, 'it ends')
     await until(
       async () =>
-        (await k.query('select from requests.request where application_id = $1', [shop.id])).length === 0 &&
-        (await k.query('select from applications.application where id = $1', [shop.id])).length === 0,
+        (await k.query('select from requests.request where application_id = $1', [own.id])).length === 0 &&
+        (await k.query('select from applications.application where id = $1', [own.id])).length === 0,
       'the application is gone, with its requests'
     )
     t.ok((await rowsOf(admin, all, `?application_id=${other.id}`)).length > 0, 'those of others stay')
