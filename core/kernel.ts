@@ -1,11 +1,9 @@
 import { mkdir } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import {
   access,
   type Clock,
   healthChecks,
-  type Instance,
   type Log,
   type Operations,
   projectRoleFor,
@@ -26,7 +24,7 @@ import { pluginBus } from './bus/plugin-bus.js'
 import { createRelay } from './bus/relay.js'
 import { systemClock } from './clock/clock.js'
 import { withDeadline } from './clock/waits.js'
-import { isLoopback, type Settings } from './config/environment.js'
+import type { Settings } from './config/environment.js'
 import { installCodeGuard } from './database/code-guard.js'
 import { openListener } from './database/listener.js'
 import { type MigrationPlan, migrate } from './database/migrations.js'
@@ -51,11 +49,13 @@ import { Guard } from './http/guard.js'
 import { Health } from './http/health.js'
 import { Idempotency } from './http/idempotency.js'
 import { KeptAnswers } from './http/kept-answers.js'
+import { ownProxyTest } from './http/own-proxy.js'
 import { PluginInstance } from './http/plugin-instance.js'
 import { RouteTable, type TableEntry } from './http/route-table.js'
 import { SocketTable } from './http/socket-table.js'
 import { StreamCap } from './http/stream-cap.js'
 import { acceptUpgrades, hubRecord, socketRoute } from './http/upgrades.js'
+import { instanceFacts } from './instance-facts.js'
 import { JobRunner } from './jobs/job-runner.js'
 import { Singletons } from './jobs/singleton.js'
 import { type KernelSelf, kernelPlugin } from './kernel-plugin.js'
@@ -230,8 +230,12 @@ export async function startKernel({
     keepProcessRunning()
     keepStacksReadable()
     const sockets = new SocketTable()
+    // The same in all processes of the installation: any of them may be asked by the proxy of another.
+    const proxySecret = keyring.sign('requests of a proxy of this installation', 'kernel/proxy')
+    redactor.add([proxySecret])
     const edge = new Edge({
       settings,
+      isOwnProxy: ownProxyTest(proxySecret),
       guard,
       projects,
       credentials: held,
@@ -439,7 +443,7 @@ export async function startKernel({
         secrets: secretsFor(keyring, redactor, id),
         clock,
         exec,
-        instance: instanceFacts(id, settings),
+        instance: instanceFacts(id, { settings, address: () => edge.server.address(), proxySecret }),
         resources: resourcesFor(id, { postgres, kinds, owners, removals }),
         notificationKinds: { list: () => events.notificationKinds() }
       }
@@ -483,18 +487,3 @@ const authorityOf = (projects: ProjectAccess): Authority => ({
     return decision.refused === null
   }
 })
-
-function instanceFacts(id: string, settings: Settings): Instance {
-  const path = join(settings.directory, 'data', id)
-  return Object.freeze({
-    version: release,
-    loopbackOnly: isLoopback(settings.host),
-    host: settings.host,
-    publicUrl: settings.publicUrl,
-    behindProxy: settings.behindProxy,
-    directory: async () => {
-      await mkdir(path, { recursive: true, mode: 0o700 })
-      return path
-    }
-  })
-}

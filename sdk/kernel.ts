@@ -126,6 +126,7 @@ export interface ExecOptions {
   readonly cwd?: string
   /** The whole environment of the process: nothing is inherited but PATH, HOME and LANG. */
   readonly env?: Readonly<Record<string, string>>
+  /** `Infinity`: a server, which runs until it is told to end. */
   readonly timeoutMs: number
   /** Per stream; what comes after is dropped and `truncated` set. Default 1 MiB. */
   readonly maxOutputBytes?: number
@@ -175,6 +176,15 @@ export interface Instance {
   readonly behindProxy: boolean
   /** True while the platform listens on a loopback address only. */
   readonly loopbackOnly: boolean
+  /** TRUST_PROXY: addresses and ranges of proxies in front, whose `X-Forwarded-For` and `-Proto` are believed. */
+  readonly trustedProxies: readonly string[]
+  /**
+   * A header for requests that a proxy of this installation hands on to the platform: with it the platform believes
+   * `X-Forwarded-For` and `-Proto`, which that proxy has set anew. It is a secret, and goes nowhere but to the platform.
+   */
+  readonly ownProxy: { readonly header: string; readonly value: string }
+  /** Where the platform listens, as its own machine reaches it; null before it does, which is after its built-in plugins have started. */
+  listening(): { readonly host: string; readonly port: number } | null
 }
 
 /** What is written to the audit log that no request does: an end that came by itself, or what the platform did. */

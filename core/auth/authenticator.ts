@@ -52,12 +52,11 @@ export function createAuthenticator({
 
   async function load(kind: 'session' | 'token', digest: string): Promise<Authentication> {
     const until = unknown.get(digest)
-    if (until !== undefined && until > clock.now().getTime()) return invalid
+    if (until !== undefined && until > clock.elapsed()) return invalid
     const known = await cache.load(digest, async () => await find(kind, digest))
-    const nowMs = clock.now().getTime()
-    if (known !== undefined) return accept(known, digest, nowMs)
+    if (known !== undefined) return accept(known, digest, clock.now().getTime())
     if (unknown.size >= maxUnknown) unknown.clear()
-    unknown.set(digest, nowMs + unknownLifetimeMs)
+    unknown.set(digest, clock.elapsed() + unknownLifetimeMs)
     return invalid
   }
 

@@ -77,7 +77,7 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
       peers.forget(frame.from)
       return
     }
-    const { peer, isNew } = peers.hear(frame.from, clock.now().getTime())
+    const { peer, isNew } = peers.hear(frame.from, clock.elapsed())
     if (isNew || frame.kind === 'hello') announceAll()
     // A new peer whose first message is something else was here before us, or was dropped: it must begin again.
     if (isNew && frame.kind !== 'hello' && frame.kind !== 'wants') hello()
@@ -115,7 +115,7 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
       announceAll()
     }),
     clock.every(aliveEveryMs, () => {
-      peers.forgetLost(clock.now().getTime())
+      peers.forgetLost(clock.elapsed())
       if (!peers.isEmpty) say({ kind: 'alive', from })
     })
   ]

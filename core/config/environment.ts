@@ -12,6 +12,8 @@ export interface Settings {
   readonly corsOrigins: readonly string[]
   /** Undefined when `X-Forwarded-*` is ignored. */
   readonly trustedProxies: BlockList | undefined
+  /** The same as it is written. */
+  readonly trustedRanges: readonly string[]
   readonly secureCookies: boolean
   readonly transportSecurity: boolean
   readonly maxSocketsPerUser: number
@@ -73,6 +75,7 @@ export function readSettings(given: NodeJS.ProcessEnv): Settings {
     role: choice('BUSBAR_ROLE', ['all', 'api', 'worker'], 'all'),
     corsOrigins: list('CORS_ORIGINS').map(origin => origin.toLowerCase()),
     trustedProxies: blockList('TRUST_PROXY', list('TRUST_PROXY')),
+    trustedRanges: list('TRUST_PROXY'),
     secureCookies: choice('SECURE_COOKIES', ['true', 'false'], 'false') === 'true',
     transportSecurity: choice('TLS_ENABLED', ['true', 'false'], 'false') === 'true',
     maxSocketsPerUser: number('MAX_WEBSOCKET_CONNS_PER_USER', 20, 1, 10_000),

@@ -1,7 +1,7 @@
 import { type AnyPlugin, MisconfiguredError, type TSchema } from 'busbar/sdk'
+import { unknownName } from '../schemas/did-you-mean.js'
 import { explainFault } from '../schemas/schema-fault.js'
 import { validatorOf } from '../schemas/schemas.js'
-import { unknownName } from './did-you-mean.js'
 import type { Variables } from './environment.js'
 import { type SettingsSchema, settingsSchema } from './settings-schema.js'
 import { unknownKeys } from './unknown-keys.js'

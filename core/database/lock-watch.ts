@@ -66,10 +66,13 @@ export class LockWatch {
     return await this.#questions.signal(pid, what, began)
   }
 
-  /** An error of a statement on this connection, as far as more is known of it than the server says. */
-  explain(error: unknown, client: PoolClient): unknown {
+  /**
+   * An error of a statement on this connection, as far as more is known of it than the server says. What was never sent can be asked
+   * on another connection, unless it `isBound` to this one.
+   */
+  explain(error: unknown, client: PoolClient, isBound = false): unknown {
     const reason = this.#ended.get(client)
-    if (reason !== undefined && isConnectionError(error) && !wasNeverSent(error)) return reason
+    if (reason !== undefined && isConnectionError(error) && (isBound || !wasNeverSent(error))) return reason
     if (isTimeUp(error)) return new Error(timeUp, { cause: error })
     this.noteRefusal(error)
     if (errorCode(error) !== lockNotAvailable || !wasCancelled(error)) return error

@@ -40,7 +40,7 @@ export class Transaction {
     } catch (error) {
       retrace(error)
       if (isConnectionError(error)) this.#isBroken = true
-      throw storeError(this.locks.explain(error, this.client))
+      throw storeError(this.locks.explain(error, this.client, true))
     }
   }
 

@@ -12,6 +12,7 @@ import type {
 } from 'busbar/sdk'
 import { listRoute } from '../../sdk/list.js'
 import { faultOf } from '../frames/fault.js'
+import { unknownName } from '../schemas/did-you-mean.js'
 import { checkSchema, strictBody } from '../schemas/schemas.js'
 import { accessFaults } from './access-faults.js'
 import { frozen, paramsOf, problemsOf, type RecordContext, RecordError, shapeOf } from './declared-parts.js'
@@ -49,11 +50,34 @@ const mebibyte = 1024 * 1024
 const publicBodyLimit = 16 * 1024
 const minute = 60_000
 
+/** What a definition may have: a member of another name would say nothing, and nobody would notice. */
+const members: { readonly [K in keyof AnyPlugin]-?: true } = Object.assign(Object.create(null), {
+  id: true,
+  needs: true,
+  config: true,
+  migrations: true,
+  start: true,
+  provides: true,
+  contributes: true,
+  resources: true,
+  routes: true,
+  channels: true,
+  sockets: true,
+  jobs: true,
+  singletons: true,
+  schedules: true,
+  events: true,
+  notifications: true,
+  health: true
+} satisfies { readonly [K in keyof AnyPlugin]-?: true })
+
 /** Runs a plugin's declarations and keeps frozen copies; throws a `RecordError` naming every fault. */
 export function record(definition: AnyPlugin, given: RecordContext): PluginRecords {
   const faults: string[] = []
   if (definition.id !== given.id)
     faults.push(`definePlugin says id "${definition.id}", plugin.json says "${given.id}"`)
+  for (const member of Object.keys(definition))
+    if (!(member in members)) faults.push(`definePlugin: ${unknownName(member, Object.keys(members))}`)
 
   const resources: ResourceRecord[] = []
   const routes: RouteRecord[] = []

@@ -92,13 +92,16 @@ function runProcess(
       signalGroup(groupId, 'SIGTERM')
       killTimer ??= setTimeout(() => signalGroup(groupId, 'SIGKILL'), killGraceMs)
     }
-    const timeout = setTimeout(
-      () => {
-        timedOut = true
-        kill()
-      },
-      Math.min(options.timeoutMs, longestTimerMs)
-    )
+    const timeout =
+      options.timeoutMs === Number.POSITIVE_INFINITY
+        ? undefined
+        : setTimeout(
+            () => {
+              timedOut = true
+              kill()
+            },
+            Math.min(options.timeoutMs, longestTimerMs)
+          )
     for (const abort of aborts) abort.addEventListener('abort', kill, { once: true })
 
     let failure: { readonly reason: unknown } | undefined

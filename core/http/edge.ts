@@ -11,6 +11,7 @@ import {
   isAnswering,
   isLastRequest,
   maxHeaders,
+  standsForMany,
   tinyChunks
 } from 'busbar/sdk/http1'
 import type { ProjectAccess } from '../access/project-access.js'
@@ -31,7 +32,7 @@ import { PlatformRequest } from './platform-request.js'
 import { PlatformResponse } from './platform-response.js'
 import { toProblem } from './problems.js'
 import { type RawRefusal, refuseRaw } from './raw-refusal.js'
-import { RequestContext } from './request-context.js'
+import { type Client, RequestContext } from './request-context.js'
 import { RequestCounts } from './request-counts.js'
 import { requestMembers } from './request-line.js'
 import { type Match, RouteTable } from './route-table.js'
@@ -44,6 +45,8 @@ interface EdgeOptions {
   readonly credentials: CredentialWatch
   /** Whether a WebSocket can be opened at a path now. */
   readonly isSocket: (path: string) => boolean
+  /** Whether a request was handed on by a proxy of this installation. */
+  readonly isOwnProxy: (request: IncomingMessage) => boolean
   /** Whether a plugin is about to serve, and does not yet. */
   readonly isStarting: (plugin: string) => boolean
   readonly log: Log
@@ -211,6 +214,14 @@ export class Edge {
     })
   }
 
+  /** Who has sent a request. */
+  clientOf(request: IncomingMessage): Client {
+    const { settings } = this.options
+    const isOwnProxy = this.options.isOwnProxy(request)
+    if (isOwnProxy) standsForMany(request.socket)
+    return clientOf(request, { trustedProxies: settings.trustedProxies, isOwnProxy })
+  }
+
   nextRequestId(): string {
     this.#requests = (this.#requests + 1) % Number.MAX_SAFE_INTEGER
     return `${this.#prefix}-${this.#requests.toString(36)}`
@@ -274,13 +285,13 @@ export class Edge {
     response: ServerResponse,
     requestId: string
   ): void | Promise<void> {
-    const { settings, guard, projects, credentials } = this.options
+    const { guard, projects, credentials } = this.options
     const context = new RequestContext(
       request,
       response,
       record,
       params,
-      clientOf(request, settings.trustedProxies),
+      this.clientOf(request),
       requestId,
       projects,
       credentials

@@ -110,10 +110,12 @@ export class PluginInstance implements RequestTarget {
     for (const kind of kinds) {
       const routes = options.routes.filter(route => route.body === kind)
       if (routes.length === 0) continue
-      await fastify.register(async scope => {
+      const scopeOf = async (scope: FastifyInstance): Promise<void> => {
         await scope.register(bodyParser, { kind })
         for (const route of routes) addRoute(scope, route, options, run)
-      })
+      }
+      // For one without a name fastify looks whether any module that was ever required is it.
+      await fastify.register(Object.assign(scopeOf, { [Symbol.for('fastify.display-name')]: kind }))
     }
     await fastify.ready()
     return new PluginInstance(options, fastify)

@@ -15,7 +15,6 @@ import type { RouteRecord, SocketRecord } from '../declarations/records.js'
 import { callPlugin } from '../frames/fault.js'
 import { inFrame } from '../frames/frames.js'
 import { sendProblem, setCommonHeaders } from './answers.js'
-import { clientOf } from './client-address.js'
 import type { Edge } from './edge.js'
 import type { Guard } from './guard.js'
 import { handshakeRefusal } from './handshake-refusal.js'
@@ -187,7 +186,7 @@ async function admit(
     response,
     record,
     own?.params ?? {},
-    clientOf(raw, settings.trustedProxies),
+    edge.clientOf(raw),
     requestId,
     projects,
     credentials

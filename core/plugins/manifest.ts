@@ -1,7 +1,7 @@
 import { Ajv } from 'ajv'
 import { kernel, object, type Static, Type } from 'busbar/sdk'
 import semver from 'semver'
-import { unknownName } from '../config/did-you-mean.js'
+import { unknownName } from '../schemas/did-you-mean.js'
 import { parseDeclaration, readDeclaration } from './declaration-file.js'
 
 const versionRanges = Type.Unsafe<Readonly<Record<string, string>>>({

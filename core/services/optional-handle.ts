@@ -46,12 +46,12 @@ export function optionalHandle(id: string, parts: HandleParts): OptionalHandle<o
         try {
           if (seen === undefined) await untilAborted(round)
           else {
-            const begun = clock.now().getTime()
+            const begun = clock.elapsed()
             await work(handle(), round).catch((error: unknown) => {
               if (!round.aborted)
                 log.warn({ err: error }, `what follows the service "${id}" failed; it begins again`)
             })
-            if (changed.signal.aborted || clock.now().getTime() - begun > retry.longestMs) backoff.reset()
+            if (changed.signal.aborted || clock.elapsed() - begun > retry.longestMs) backoff.reset()
             if (!changed.signal.aborted) await backoff.pause(round)
           }
         } finally {

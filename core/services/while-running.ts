@@ -25,7 +25,7 @@ const ofEnded = new WeakSet<object>()
 export const isOfEndedRun = (error: unknown): boolean => ofEnded.has(error as object)
 
 /** Of the clock: what a run that has ended may use. */
-const withoutEnd: ReadonlySet<string> = new Set<MethodName>(['now', 'sleep'])
+const withoutEnd: ReadonlySet<string> = new Set<MethodName>(['now', 'elapsed', 'sleep'])
 /** What answers with how to stop it. */
 const standing: ReadonlySet<string> = new Set<MethodName>(['every', 'onSignal'])
 
@@ -90,7 +90,7 @@ export function whileRunning(plugin: string, services: PluginServices, end: RunE
     Object.freeze(
       Object.fromEntries(
         Object.entries(service).map(([name, member]) => {
-          if (typeof member !== 'function' || name === 'now') return [name, member]
+          if (typeof member !== 'function' || name === 'now' || name === 'elapsed') return [name, member]
           const call = (args: unknown[]): unknown => {
             const fault = callFault(name, args)
             if (fault !== undefined && promising.has(name)) return Promise.reject(fault)

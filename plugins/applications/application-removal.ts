@@ -72,12 +72,12 @@ export class ApplicationRemoval {
   /** The engine takes a build that was cancelled apart a moment later; until then its steps are in use. */
   async #removeImage(imageService: ImageService, reference: string, signal: AbortSignal): Promise<void> {
     const { clock } = this.parts
-    for (const end = clock.now().getTime() + letGoMs; ; ) {
+    for (const end = clock.elapsed() + letGoMs; ; ) {
       try {
         return await imageService.removeImage(reference)
       } catch (error) {
         if (isProblem(error) && error.status === 404) return
-        if (!isProblem(error) || error.code !== 'E_IMAGE_IN_USE' || clock.now().getTime() >= end) throw error
+        if (!isProblem(error) || error.code !== 'E_IMAGE_IN_USE' || clock.elapsed() >= end) throw error
       }
       await clock.sleep(lookAgainMs, signal)
     }

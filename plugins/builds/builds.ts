@@ -7,7 +7,7 @@ import {
 } from 'busbar/api/applications'
 import { containerRuntime } from 'busbar/api/containers'
 import { imageService } from 'busbar/api/images'
-import { buildkitBuilders } from 'busbar/api/platform'
+import { buildkitBuilders, platformParts } from 'busbar/api/platform'
 import { projectTeardown } from 'busbar/api/projects'
 import { type RegistryTrial, registryAccounts, registryTrials } from 'busbar/api/registries'
 import {
@@ -35,7 +35,7 @@ import {
   type PreparedImages,
   preparedImages
 } from './api.js'
-import { listBuilders } from './builders/builder-list.js'
+import { builderFault, listBuilders } from './builders/builder-list.js'
 import { ownBuilders } from './builders/own-builders.js'
 import { CacheClearingStore } from './cache/cache-clearings.js'
 import { StepCachePruner } from './cache/cache-pruner.js'
@@ -334,8 +334,28 @@ const workThroughBuildKit = ['railpack']
 
 export function buildContributions(
   contribute: Contributor,
-  { own, admission, caches, deployKeys, engines, engineKinds, buildTypes, registryTrial: trial }: Builds
+  {
+    own,
+    admission,
+    caches,
+    deployKeys,
+    engines,
+    engineKinds,
+    buildTypes,
+    listBuilders: list,
+    registryTrial: trial
+  }: Builds
 ): void {
+  contribute(platformParts, 'builder', {
+    parts: () => [
+      {
+        id: 'builder',
+        name: 'Builder',
+        description: 'Turns repositories into images',
+        fault: async () => builderFault(await list())
+      }
+    ]
+  })
   contribute(buildkitBuilders, 'builds', {
     areThere: () => workThroughBuildKit.some(name => buildTypes().includes(name))
   })

@@ -44,15 +44,32 @@ export function capConnections(
     open++
     together.open++
     if (key !== undefined) byAddress.set(key, ofAddress + 1)
-    socket.once('close', () => {
-      open--
-      together.open--
-      if (key === undefined) return
+    let isCounted = key !== undefined
+    const uncount = (): void => {
+      if (!isCounted || key === undefined) return
+      isCounted = false
       const left = (byAddress.get(key) ?? 1) - 1
       if (left > 0) byAddress.set(key, left)
       else byAddress.delete(key)
+    }
+    ;(socket as CappedSocket)[lift] = uncount
+    socket.once('close', () => {
+      open--
+      together.open--
+      uncount()
     })
   })
+}
+
+const lift = Symbol('lifts the cap of its address')
+type CappedSocket = Socket & { [lift]?: () => void }
+
+/** A connection has turned out to stand for many clients: it counts among all, and for no address any more. Requests that were sent ahead on it stay with its address. */
+export function standsForMany(socket: Socket): void {
+  const uncount = (socket as CappedSocket)[lift]
+  if (uncount === undefined) return
+  delete (socket as CappedSocket)[lift]
+  uncount()
 }
 
 function refuse(socket: Socket, status: string, error: string): void {

@@ -2,6 +2,7 @@
 
 export * from './byte-turns.js'
 export * from './connection-caps.js'
+export { type AddressTest, addressesIn, type Origin, originOf } from './forwarded-for.js'
 export * from './forwarding/index.js'
 export * from './interim-answers.js'
 export * from './pipe-in-turns.js'

@@ -69,6 +69,20 @@ test('of what nobody knows no more than a thousand are remembered', async t => {
   t.equal(await show(1), 1002, 'one more, and it was forgotten')
 })
 
+test('what is unknown is asked for again after ten seconds, whatever the clock of the machine is set to', async t => {
+  const { authenticate, asked, clock } = authKit()
+  const show = async (): Promise<number> => {
+    await authenticate({ authorization: `Bearer busbar_pat_${'x'.repeat(43)}`, cookie: undefined })
+    return asked.length
+  }
+  t.equal(await show(), 1)
+  clock.set(3_600_000)
+  t.equal(await show(), 1)
+  clock.set(-7_200_000)
+  await clock.advance(10_000)
+  t.equal(await show(), 2)
+})
+
 test('a credential expires by the clock while it is remembered', async t => {
   const { authenticate, clock, issue } = authKit()
   const shown = issue(tokenOf('t', { expiresAt: new Date(clock.now().getTime() + 1000) }))

@@ -1,7 +1,7 @@
-import { type Access, allow } from 'busbar/sdk'
+import { type Access, allow, definePlugin } from 'busbar/sdk'
 import { test } from 'tap'
 import { accessFaults } from '../../core/declarations/access-faults.js'
-import { routeRecord } from '../../core/declarations/recorder.js'
+import { record, routeRecord } from '../../core/declarations/recorder.js'
 import {
   migrationsFault,
   named,
@@ -18,6 +18,18 @@ test('a name begins with a small letter and has letters, digits and hyphens', t 
   for (const name of ['a', 'clean-up', 'cleanUp2']) t.same(named(name), [], name)
   for (const name of ['', 'A', '2a', 'a b', 'a.b', undefined, 1])
     t.same(named(name), [`"${name}" is not a name`])
+  t.end()
+})
+
+test('a member that no definition has is refused by its name, with the nearest one', t => {
+  const given = { id: 'shop', builtIn: false }
+  t.doesNotThrow(() => record(definePlugin({ id: 'shop', contributes: run }), given))
+  const more = (members: object) => () => record(definePlugin({ id: 'shop', ...members }), given)
+  t.throws(more({ contributions: run }), {
+    message: /"contributions" is unknown; did you mean "contributes"\?/
+  })
+  t.throws(more({ route: run, job: run }), { message: /did you mean "routes"\?.*did you mean "jobs"\?/s })
+  t.throws(more({ toString: run }), { message: /"toString" is unknown; known are id, needs/ })
   t.end()
 })
 

@@ -6,7 +6,12 @@ test('services of a run that has ended refuse, but for the time', async t => {
   const end = new RunEnd()
   let stopped = 0
   const given = {
-    clock: { now: () => 1, sleep: async () => 2, every: (_ms: number, _run: () => void) => () => stopped++ },
+    clock: {
+      now: () => 1,
+      elapsed: () => 6,
+      sleep: async () => 2,
+      every: (_ms: number, _run: () => void) => () => stopped++
+    },
     database: { sql: async () => 3, statement: () => async () => 4, name: 'text' },
     bus: { publish: () => 5 }
   }
@@ -26,7 +31,7 @@ test('services of a run that has ended refuse, but for the time', async t => {
   t.ok(Object.isFrozen(clock))
   end.come()
   t.equal(stopped, 1)
-  t.same([clock.now(), await clock.sleep()], [1, 2])
+  t.same([clock.now(), clock.elapsed(), await clock.sleep()], [1, 6, 2])
   const refused = { status: 503, code: 'E_PLUGIN_OFF', details: { plugin: 'a' } }
   await t.rejects(database.sql(), refused)
   await t.rejects(run(), refused)

@@ -56,12 +56,12 @@ export class Admission implements BuildAdmission {
    */
   async requireDisk(signal: AbortSignal, mayComeBack: () => Promise<boolean>): Promise<void> {
     const { clock } = this.parts
-    const until = clock.now().getTime() + longestWaitMs
+    const until = clock.elapsed() + longestWaitMs
     for (;;) {
       const { short, isMakingRoom } = await this.#shortDisk()
       if (short === undefined) return
       const isWorthWaiting = isMakingRoom || (await mayComeBack())
-      if (!isWorthWaiting || clock.now().getTime() >= until) throw short
+      if (!isWorthWaiting || clock.elapsed() >= until) throw short
       await clock.sleep(lookMs, signal)
     }
   }

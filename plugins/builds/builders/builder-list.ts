@@ -35,3 +35,11 @@ export async function listBuilders(builders: Contributions<Builder>, log: Log): 
   )
   return rows.sort((a, b) => (a.build_type < b.build_type ? -1 : 1))
 }
+
+/** Why nothing can be built; null where anything can. Programs that one build type needs are missing on many machines. */
+export function builderFault(builders: readonly BuilderAnswer[]): string | null {
+  if (builders.some(({ available }) => available)) return null
+  const { reason = 'there is no builder' } =
+    builders.find(({ build_type: type }) => type === 'dockerfile') ?? {}
+  return `no build type can be used: ${reason}`
+}

@@ -31,7 +31,7 @@ interface RoomParts {
   /** Ends the deployment that holds most, where that is more than this one wants; false where none does. See `endLargestHolder`. */
   readonly endLargest: (wanted: { readonly deploymentId: string; readonly bytes: number }) => Promise<boolean>
   readonly floorBytes: number
-  readonly clock: Pick<Clock, 'now' | 'sleep'>
+  readonly clock: Pick<Clock, 'elapsed' | 'sleep'>
 }
 
 /** An image that the engine is about to unpack, and for which deployment. */
@@ -61,7 +61,7 @@ export class ImageRoom {
     signal: AbortSignal
   ): Promise<Reservation> {
     const { clock, makeRoom, othersHold, endLargest, disks: read } = this.parts
-    let until = clock.now().getTime() + longestWaitMs
+    let until = clock.elapsed() + longestWaitMs
     let isMade = false
     let wasHeld = false
     for (let madeAt = -Infinity; ; ) {
@@ -70,10 +70,10 @@ export class ImageRoom {
       // Looked up and promised in one turn: of two at once, the later one sees the other.
       const lack = this.#lackOf(size, disks)
       if (lack === undefined) return this.#promise(size)
-      const now = clock.now().getTime()
+      const now = clock.elapsed()
       if (now >= until && madeAt > -Infinity) {
         if (!(await endLargest({ deploymentId, bytes: lack.needs }))) throw noRoom(image, lack)
-        until = clock.now().getTime() + givesBackMs
+        until = clock.elapsed() + givesBackMs
       }
       if (!isMade || now - madeAt >= makeRoomEveryMs) {
         madeAt = now
@@ -98,13 +98,13 @@ export class ImageRoom {
       end: isHeard => {
         const longestMs = Math.max(leastAfterMs, (size.bytes / slowestBytesPerSecond) * 1000)
         if (isHeard) this.#promised.delete(own)
-        else own.until = this.parts.clock.now().getTime() + longestMs
+        else own.until = this.parts.clock.elapsed() + longestMs
       }
     }
   }
 
   #lackOf(size: Unpacked, disks: readonly Disk[]): Lack | undefined {
-    const now = this.parts.clock.now().getTime()
+    const now = this.parts.clock.elapsed()
     for (const promised of this.#promised)
       if (promised.until !== undefined && promised.until < now) this.#promised.delete(promised)
     return disks

@@ -163,7 +163,7 @@ export class AvailableEngines {
   }
 
   #now(): number {
-    return this.parts.clock.now().getTime()
+    return this.parts.clock.elapsed()
   }
 }
 

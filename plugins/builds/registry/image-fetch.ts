@@ -24,7 +24,7 @@ export interface FetchParts {
   readonly registries: Registries
   readonly fetched: FetchedImages
   readonly room: Pick<ImageRoom, 'reserve'>
-  readonly clock: Pick<Clock, 'now' | 'sleep'>
+  readonly clock: Pick<Clock, 'now' | 'elapsed' | 'sleep'>
   readonly log: Log
 }
 

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock, Contributions } from 'busbar/sdk'
-import type { Test } from 'tap'
-import { startLab } from '../../runtime-docker/test/lab.js'
+import tap, { type Test } from 'tap'
+import { type Lab, sharedLab } from '../../runtime-docker/test/lab.js'
 import type { Builder, Commit, ImageRequest } from '../api.js'
 import { DockerfileBuilder } from '../builders/dockerfile-builder.js'
 import type { CacheClearings } from '../cache/cache-clearings.js'
@@ -36,9 +36,22 @@ const contributions = (values: Readonly<Record<string, Builder>>): Contributions
   entries: () => Object.entries(values).map(([key, value]) => ({ key, plugin: 'test', value }))
 })
 
+let newProject: (() => Lab) | undefined
+
+/** A project of its own, in the one installation of the file. */
+function projectOfFile(): Lab {
+  if (newProject === undefined) {
+    newProject = sharedLab()
+    tap.teardown(() => {
+      newProject = undefined
+    })
+  }
+  return newProject()
+}
+
 /** From sources to images on the real engine, beside a Git server of the test's own. */
 export async function setUp(t: Test, changes: Setup = {}) {
-  const lab = startLab(t)
+  const lab = projectOfFile()
   const directory = await folder(t)
   const workspaces = new Workspaces({ directory: async () => directory }, log)
   const git = new GitSource({

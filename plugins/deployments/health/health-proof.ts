@@ -60,7 +60,7 @@ async function poll<T>(
   { clock, signal }: Tools,
   attempt: () => Promise<Polled<T>>
 ): Promise<Polled<T>> {
-  const now = (): number => clock.now().getTime()
+  const now = (): number => clock.elapsed()
   const end = now() + windowMs
   let awaySince: number | undefined
   for (let pause = firstPollMs; ; pause = Math.min(pause * pauseGrowth, longestPollMs)) {

@@ -7,7 +7,8 @@ test('a version is asked again so often that hardly a tenth of its start is adde
   let elapsed = 0
   const pauses: Array<{ readonly at: number; readonly ms: number }> = []
   const clock = {
-    now: () => new Date(elapsed),
+    now: () => new Date('2026-01-01T00:00:00Z'),
+    elapsed: () => elapsed,
     sleep: async (ms: number) => {
       pauses.push({ at: elapsed, ms })
       elapsed += ms

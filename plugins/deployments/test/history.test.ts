@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { TestClient } from 'busbar/sdk/testing'
+import { TestClient, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
 import { openLab, sample } from './deploy-lab.js'
@@ -43,6 +43,9 @@ test('the history of deployments, and going back in it', async t => {
 
   await t.test('a list is unchanged until a deployment is, or the end of its log', async t => {
     const list = `${web.path}/deployments`
+    // How the version before it has ended is written down when that is known, in the background.
+    const isKnown = async () => (await admin.get(`${list}/${two.id}`)).body.old_version_killed !== null
+    await until(isKnown, 'the end of the first version')
     let had = await admin.get(list)
     const again = async () =>
       await admin.get(list, { headers: { 'if-none-match': String(had.headers.etag) } })

@@ -46,6 +46,17 @@ function kit(put?: () => Promise<void>) {
   return { clock, uses, written, lines }
 }
 
+test('that the clock of the machine is set back keeps no use from being written', async t => {
+  const { clock, uses, written } = kit()
+  const list = operation('GET', '/api/projects')
+  uses.admitted(token('a'), list, undefined)
+  clock.set(-3_600_000)
+  await clock.advance(300_000)
+  uses.admitted(token('a'), list, undefined)
+  t.equal(written.length, 2)
+  uses.close()
+})
+
 test('a use is written at most every five minutes for each token, operation and project', async t => {
   const { clock, uses, written } = kit()
   const [one, list] = [operation('GET', '/api/projects/:projectId'), operation('GET', '/api/projects')]

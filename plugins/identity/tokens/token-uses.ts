@@ -19,17 +19,23 @@ export class TokenUses {
   constructor(private readonly parts: TokenUsesParts) {
     const { clock } = parts
     this.#stopSweeping = clock.every(useEveryMs, () => {
-      sweep(this.#noted, clock.now().getTime() - useEveryMs)
+      sweep(this.#noted, clock.elapsed() - useEveryMs)
     })
   }
 
   admitted({ tokenId }: TokenCaller, operation: Operation, projectId = ''): void {
     const uses = within(within(this.#noted, tokenId), operation)
-    const atMs = this.parts.clock.now().getTime()
+    const { clock } = this.parts
+    const atMs = clock.elapsed()
     const before = uses.get(projectId)
     if (before !== undefined && atMs - before < useEveryMs) return
     uses.set(projectId, atMs)
-    void this.#write(tokenId, operationName(operation), projectId === '' ? null : projectId, atMs)
+    void this.#write(
+      tokenId,
+      operationName(operation),
+      projectId === '' ? null : projectId,
+      clock.now().getTime()
+    )
   }
 
   close(): void {

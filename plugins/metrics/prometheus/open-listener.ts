@@ -1,12 +1,15 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { Backoff, type Clock, type Log } from 'busbar/sdk'
 import { capConnections, endStalledReaders } from 'busbar/sdk/http1'
+import { isAskedFor } from './asked-host.js'
 import type { BindAddress } from './bind-address.js'
 import type { Exposition } from './exposition.js'
 
 /** Who scrapes has one connection; there are few who do. */
 const caps = { inAll: 64, perAddress: 16 }
-const headMs = 10_000
+/** Who is slower has a connection for no longer: there are few of them. */
+const headMs = 3_000
+const headCheckMs = 1_000
 const readerMs = 30_000
 const retry = { firstMs: 1_000, longestMs: 30_000 }
 
@@ -69,7 +72,7 @@ export class OpenListener {
     const server = createServer({
       headersTimeout: headMs,
       requestTimeout: headMs,
-      connectionsCheckingInterval: 5_000,
+      connectionsCheckingInterval: headCheckMs,
       maxHeaderSize: 8 * 1024
     })
     server.maxRequestsPerSocket = 1
@@ -90,7 +93,7 @@ export class OpenListener {
     })
   }
 
-  #answer({ method, url }: IncomingMessage, response: ServerResponse): void {
+  #answer({ method, url, headers }: IncomingMessage, response: ServerResponse): void {
     const send = (status: number, text: string, type = 'text/plain; charset=utf-8'): void => {
       response.writeHead(status, {
         'content-type': type,
@@ -100,6 +103,10 @@ export class OpenListener {
         connection: 'close'
       })
       response.end(method === 'HEAD' ? undefined : text)
+    }
+    if (!isAskedFor(this.parts.bind.host, headers.host)) {
+      send(421, 'Ask by the address of this machine, or as localhost.\n')
+      return
     }
     if (url?.split('?')[0] !== '/metrics') {
       send(404, 'There is /metrics here, and nothing else.\n')

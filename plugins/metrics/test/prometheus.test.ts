@@ -5,6 +5,7 @@ import { definePlugin } from 'busbar/sdk'
 import { createTestKernel, type TestKernel, until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { type Figure, figureSources } from '../api.js'
+import { isAskedFor } from '../prometheus/asked-host.js'
 import { readBind } from '../prometheus/bind-address.js'
 import { takeFigures } from '../prometheus/contributed-figures.js'
 import { histogram } from '../prometheus/figure.js'
@@ -309,6 +310,11 @@ test('METRICS_BIND serves them without a credential, and nothing else', async t 
   const head = await fetch(`${url}/metrics`, { method: 'HEAD' })
   t.equal(head.status, 200)
   t.equal(await head.text(), '')
+  const askedAs = async (host: string): Promise<string> =>
+    (await exchange(port, `GET /metrics HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)).slice(9, 12)
+  for (const host of ['localhost', `127.0.0.1:${port}`, '[::1]', 'busbar', 'busbar.localhost:9100'])
+    t.equal(await askedAs(host), '200', host)
+  t.equal(await askedAs('rebound.example.com'), '421', 'a name of the internet that leads to this machine')
   const ahead = await exchange(port, 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(50))
   t.equal(ahead.match(/HTTP\/1\.1 200/g)?.length, 1, 'a connection has one answer')
   t.match(await exchange(port, 'nonsense\r\n\r\n'), /^HTTP\/1\.1 400/)
@@ -356,4 +362,12 @@ test('what is no address makes the plugin misconfigured, and names the variable'
     state: 'misconfigured',
     reason: /METRICS_BIND is "everywhere"; it takes an address and a port/
   })
+})
+
+test('on the network everybody may ask, by whatever name', async t => {
+  for (const bind of ['0.0.0.0', '192.0.2.1', 'metrics.example.com'])
+    t.ok(isAskedFor(bind, 'metrics.example.com:9100'), bind)
+  for (const bind of ['127.0.0.1', '127.1.2.3', '::1', 'localhost'])
+    t.notOk(isAskedFor(bind, 'a.example.com'), bind)
+  t.ok(isAskedFor('127.0.0.1', undefined), 'HTTP/1.0 asks without')
 })

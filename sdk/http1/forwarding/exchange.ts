@@ -13,7 +13,8 @@ import {
   isRoute,
   mayRetry,
   type ObservedRequest,
-  type Route
+  type Route,
+  whenDecided
 } from './route.js'
 import type { Upstream } from './upstream.js'
 
@@ -34,15 +35,20 @@ export function forwardRequest(
     return
   }
   const observed = forwarding.observe?.(head, request)
-  const route = forwarding.decide(head, request)
-  if (!isRoute(route)) {
-    // The body of a request that is not handed on is read for a while, or the client would not see the answer.
-    request.resume()
-    const responseBytes = answerItself(response, route)
-    observed?.ended({ statusCode: statusOf(response), requestBytes: 0, responseBytes })
-    return
-  }
-  new Exchange(route, request, response, head, options.expectsContinue, observed).begin()
+  whenDecided(forwarding.decide(head, request), route => {
+    if (response.destroyed) {
+      observed?.ended({ statusCode: clientGoneStatus, requestBytes: 0, responseBytes: 0 })
+      return
+    }
+    if (!isRoute(route)) {
+      // The body of a request that is not handed on is read for a while, or the client would not see the answer.
+      request.resume()
+      const responseBytes = answerItself(response, route)
+      observed?.ended({ statusCode: statusOf(response), requestBytes: 0, responseBytes })
+      return
+    }
+    new Exchange(route, request, response, head, options.expectsContinue, observed).begin()
+  })
 }
 
 const statusOf = ({ headersSent, statusCode }: ServerResponse): number =>
@@ -89,7 +95,7 @@ class Exchange {
     upstream.enter()
 
     const { method } = this.request
-    const headers = requestHeaders(this.request, this.head, this.observed?.id)
+    const headers = requestHeaders(this.request, this.head, this.route, this.observed?.id)
     this.route.rewrite?.request(headers)
     const outgoing = openOutgoing(
       upstream,
@@ -198,7 +204,7 @@ class Exchange {
       this.request.method !== 'HEAD' &&
       this.request.httpVersion === '1.1' &&
       !bodiless.has(answer.statusCode ?? 0)
-    const headers = responseHeaders(answer, hasTrailers, this.route.ownHost)
+    const headers = responseHeaders(answer, hasTrailers, this.route)
     this.route.rewrite?.response(headers)
     // Without a `continue` the client may never send its body: the connection cannot be used again.
     if (this.expectsContinue && !this.mayBodyFlow) headers.Connection = 'close'

@@ -2,13 +2,14 @@ import type { IncomingMessage } from 'node:http'
 import { plainAddress } from '../../address.js'
 import type { Head } from './head.js'
 import { setsPlatformCookie, withoutPlatformCookies } from './platform-cookies.js'
+import type { Route } from './route.js'
 import { setsCookieOfOthers } from './sibling-cookies.js'
 
 /** RFC 9110, 7.6.1: these concern one connection and are never passed on; of `proxy-…` none is. */
 const hopByHop = new Set(['connection', 'keep-alive', 'te', 'transfer-encoding', 'upgrade', 'http2-settings'])
 const isHopByHop = (name: string): boolean => hopByHop.has(name) || name.startsWith('proxy-')
 /**
- * What a client says of its own origin is not believed: there is no proxy between it and this port. `Proxy`
+ * What a client says of its own origin is not handed on: it is told anew, as far as it is believed. `Proxy`
  * is no header at all, but CGI makes `HTTP_PROXY` of it, through which programs then speak.
  */
 const untrusted = new Set([
@@ -39,11 +40,17 @@ const endToEnd = new Set([
 /** Headers as node writes them, by their spelling. */
 export type HeaderBag = Record<string, string | string[]>
 
+/** What the headers of a request depend on beside its head. */
+type RequestRoute = Pick<Route, 'origin' | 'isPlatform'>
+/** The same of an answer. */
+type AnswerRoute = Pick<Route, 'ownHost' | 'isPlatform'>
+
 /** The headers for the container; with an id of the request the one that the client gave it is dropped. */
 export function requestHeaders(
   request: IncomingMessage,
   { host, framing }: Head,
-  requestId: string | undefined
+  { origin, isPlatform }: RequestRoute = {},
+  requestId?: string
 ): HeaderBag {
   // First, where a server that reads a limited number of headers finds them.
   const headers: HeaderBag = Object.assign(Object.create(null), { Host: host })
@@ -51,8 +58,8 @@ export function requestHeaders(
   else if (request.headers['content-length'] !== undefined)
     headers['Content-Length'] = request.headers['content-length']
   else if (expectsBody(request.method)) headers['Content-Length'] = '0'
-  headers['X-Forwarded-For'] = plainAddress(request.socket.remoteAddress ?? 'unknown')
-  headers['X-Forwarded-Proto'] = 'http'
+  headers['X-Forwarded-For'] = origin?.forwardedFor ?? plainAddress(request.socket.remoteAddress ?? 'unknown')
+  headers['X-Forwarded-Proto'] = origin?.proto ?? 'http'
   headers['X-Forwarded-Host'] = host
   if (requestId !== undefined) headers['X-Request-Id'] = requestId
   return Object.assign(
@@ -60,7 +67,7 @@ export function requestHeaders(
     copied(request.rawHeaders, (name, value) => {
       if (untrusted.has(name) || framed.has(name)) return undefined
       if (name === 'x-request-id' && requestId !== undefined) return undefined
-      return name === 'cookie' ? withoutPlatformCookies(value) : value
+      return name === 'cookie' && isPlatform !== true ? withoutPlatformCookies(value) : value
     })
   )
 }
@@ -72,11 +79,11 @@ export function requestHeaders(
 export function responseHeaders(
   answer: IncomingMessage,
   hasTrailers: boolean,
-  ownHost: string | undefined
+  { ownHost, isPlatform }: AnswerRoute
 ): HeaderBag {
   const isCoded = answer.headers['transfer-encoding'] !== undefined
   return copied(answer.rawHeaders, (name, value) => {
-    if (name === 'set-cookie') {
+    if (name === 'set-cookie' && isPlatform !== true) {
       if (setsPlatformCookie(value)) return undefined
       if (ownHost !== undefined && setsCookieOfOthers(value, ownHost)) return undefined
     }

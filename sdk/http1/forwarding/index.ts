@@ -5,7 +5,9 @@ export { type Head, hostnameOf } from './head.js'
 export type { HeaderBag } from './header-rules.js'
 export type { Refusal } from './refusal.js'
 export {
+  type Decision,
   defaultLimits,
+  type ForwardedOrigin,
   type Forwarding,
   type ForwardingLimits,
   type ObservedRequest,

@@ -15,6 +15,16 @@ export interface Route {
   readonly limits: ForwardingLimits
   /** What is changed on the way; absent: nothing. */
   readonly rewrite?: Rewrite
+  /** Who has asked, and how; absent: the other end of the connection, over plain HTTP. */
+  readonly origin?: ForwardedOrigin
+  /** It leads to the platform itself: its cookies pass, both ways. */
+  readonly isPlatform?: true
+}
+
+/** Who has asked, as a proxy in front has told it that is believed. */
+export interface ForwardedOrigin {
+  readonly forwardedFor: string
+  readonly proto: 'http' | 'https'
 }
 
 /** What a route changes of requests and answers, beyond what every forwarder does. */
@@ -56,17 +66,26 @@ export interface ObservedRequest {
 /** As proxies write it down: the client went away before there was an answer. */
 export const clientGoneStatus = 499
 
+/** What becomes of one request. */
+export type Decision = Route | OwnAnswer | Refusal
+
 /** Where requests go that come to one server. */
 export interface Forwarding {
-  /** By the head of a request, which is valid: the route that it takes, or what it is answered instead. */
-  decide(head: Head, request: IncomingMessage): Route | OwnAnswer | Refusal
+  /** By the head of a request, which is valid: the route that it takes, or what it is answered instead. Does not reject. */
+  decide(head: Head, request: IncomingMessage): Decision | Promise<Decision>
   readonly limits: ForwardingLimits
   /** Follows each request whose head is valid; asked before `decide`. Absent: nobody does, and none gets an id. */
   observe?(head: Head, request: IncomingMessage): ObservedRequest
 }
 
-export const isRoute = (decided: Route | OwnAnswer | Refusal): decided is Route =>
+export const isRoute = (decided: Decision): decided is Route =>
   typeof decided === 'object' && 'current' in decided
+
+/** At once where the decision is there: most are, and a turn of the event loop for each would be felt. */
+export function whenDecided(decision: Decision | Promise<Decision>, act: (decided: Decision) => void): void {
+  if (decision instanceof Promise) void decision.then(act)
+  else act(decision)
+}
 
 /** How long things may take on the way. */
 export interface ForwardingLimits {

@@ -16,7 +16,8 @@ import {
   isRoute,
   mayMove,
   type ObservedRequest,
-  type Route
+  type Route,
+  whenDecided
 } from './route.js'
 
 /** Finds out that the other machine is gone, where nothing is sent for long. */
@@ -47,15 +48,20 @@ export function forwardUpgrade(
     return
   }
   const observed = forwarding.observe?.(asked, request)
-  const route = forwarding.decide(asked, request)
-  if (!isRoute(route)) {
-    const response = plainResponse(forwarding.limits, request, client)
-    const responseBytes = answerItself(response, route)
-    observed?.ended({ statusCode: response.statusCode, requestBytes: 0, responseBytes })
-    return
-  }
-  route.meter.began()
-  send({ route, request, client, head, asked, observed }, 1)
+  whenDecided(forwarding.decide(asked, request), route => {
+    if (client.destroyed) {
+      observed?.ended({ statusCode: clientGoneStatus, requestBytes: 0, responseBytes: 0 })
+      return
+    }
+    if (!isRoute(route)) {
+      const response = plainResponse(forwarding.limits, request, client)
+      const responseBytes = answerItself(response, route)
+      observed?.ended({ statusCode: response.statusCode, requestBytes: 0, responseBytes })
+      return
+    }
+    route.meter.began()
+    send({ route, request, client, head, asked, observed }, 1)
+  })
 }
 
 /** A request that wants to become another protocol. */
@@ -97,7 +103,7 @@ function send(upgrade: Upgrade, attempt: number): void {
     leave()
     answerRefusal(refusal)
   }
-  const headers = requestHeaders(request, asked, observed?.id)
+  const headers = requestHeaders(request, asked, route, observed?.id)
   route.rewrite?.request(headers)
   const outgoing = openOutgoing(
     upstream,
@@ -189,7 +195,7 @@ function send(upgrade: Upgrade, attempt: number): void {
     )
     answer.on('error', () => client.destroy())
     answer.once('close', leave)
-    const answered = responseHeaders(answer, false, route.ownHost)
+    const answered = responseHeaders(answer, false, route)
     route.rewrite?.response(answered)
     try {
       response.writeHead(answer.statusCode ?? 502, answer.statusMessage, answered)
@@ -221,14 +227,14 @@ function join(client: Socket, container: Duplex): void {
   container.once('close', () => client.destroySoon())
 }
 
-function switchingHead(answer: IncomingMessage, { ownHost, rewrite }: Route): string {
+function switchingHead(answer: IncomingMessage, route: Route): string {
   const lines = [
     `HTTP/1.1 101 ${answer.statusMessage ?? 'Switching Protocols'}`,
     'Connection: Upgrade',
     `Upgrade: ${answer.headers.upgrade ?? ''}`
   ]
-  const headers = responseHeaders(answer, false, ownHost)
-  rewrite?.response(headers)
+  const headers = responseHeaders(answer, false, route)
+  route.rewrite?.response(headers)
   for (const [name, value] of Object.entries(headers)) {
     for (const one of typeof value === 'string' ? [value] : value) lines.push(`${name}: ${one}`)
   }
