@@ -29,15 +29,50 @@ export interface HeaderChanges {
 export type RouteFeature =
   | { readonly type: 'basic_auth'; readonly username: string; readonly hashedPassword: string }
   | { readonly type: 'headers'; readonly request?: HeaderChanges; readonly response?: HeaderChanges }
+  /** Of no range at all, nobody is let in. */
   | { readonly type: 'ip_allowlist'; readonly ranges: readonly string[] }
   | { readonly type: 'redirect'; readonly from: string; readonly to: string; readonly statusCode: number }
+  /** `rate`: `10/s`, `m` or `h`, as many at once, and evenly from then on; `burst`: so many more at once; `key`: see `rateLimitKeyOf`. */
   | { readonly type: 'rate_limit'; readonly rate: string; readonly burst?: number; readonly key?: string }
+
+/** What requests share a budget: those of a client address, of a value of a header (without it, of an address), or all. */
+export type RateLimitKey =
+  | { readonly by: 'address' }
+  | { readonly by: 'header'; readonly name: string }
+  | { readonly by: 'all' }
+
+const addressKeys: readonly (string | undefined)[] = [
+  undefined,
+  'client_ip',
+  '{client_ip}',
+  '{remote_host}',
+  '{http.request.remote.host}',
+  '{http.vars.client_ip}'
+]
+
+/** Reads `key` of `rate_limit`: `client_ip`, `header.<name>` or `all`, and the words of Caddy for the first two. Undefined for anything else. */
+export function rateLimitKeyOf(key: string | undefined): RateLimitKey | undefined {
+  if (addressKeys.includes(key)) return { by: 'address' }
+  if (key === 'all') return { by: 'all' }
+  const bare = /^\{(?:http\.request\.)?(header\.[^{}]*)\}$/.exec(key ?? '')?.[1] ?? key ?? ''
+  const name = /^header\.([A-Za-z0-9!#$%&'*+.^_`|~-]{1,100})$/.exec(bare)?.[1]
+  return name === undefined ? undefined : { by: 'header', name }
+}
 
 /** How a hostname is served. All routes of one hostname have the same. */
 export type RouteTls =
   | { readonly mode: 'off' }
   | { readonly mode: 'automatic' }
   | { readonly mode: 'custom'; readonly certificateId: string }
+
+/** The platform's own hostname, served by the proxy with the platform behind it; session cookies pass. */
+export interface PlatformRoute {
+  readonly hostname: string
+  readonly forceHttps: boolean
+  readonly tls: RouteTls
+  /** Where the platform listens, as the proxy reaches it. */
+  readonly upstream: { readonly host: string; readonly port: number }
+}
 
 /** One rule: requests for a hostname, below a path, go to an application. */
 export interface ProxyRoute {
@@ -70,6 +105,10 @@ export interface RoutingTable {
   readonly routes: readonly ProxyRoute[]
   /** Those that `custom` routes name; one that cannot be decrypted is missing. */
   readonly certificates: readonly ServedCertificate[]
+  /** Null: the platform has no hostname of its own here. No route has this name. */
+  readonly platform: PlatformRoute | null
+  /** Addresses of proxies in front whose `X-Forwarded-For` is believed, as ranges: `10.0.0.0/8`. */
+  readonly trustedProxies: readonly string[]
 }
 
 /** Where the requests of one application go, by the `containerPort` of routes; null is always among them. */
@@ -83,6 +122,23 @@ export interface HostReport {
   readonly tlsAt: { readonly host: string; readonly port: number } | null
   /** Why there is no certificate: the first error of the authority; null where none is known. */
   readonly tlsFault: string | null
+  /** True: an authority of the proxy's own, which no browser trusts, issues on purpose (local development). */
+  readonly localAuthority?: boolean
+}
+
+/** What the comparison of what a proxy serves with what it should serve has done. Counts are of the newest run; times in RFC 3339. */
+export interface ReconcilerStatus {
+  readonly intervalSeconds: number
+  readonly lastRunAt: string | null
+  readonly lastDurationMs: number
+  readonly lastAdded: number
+  readonly lastUpdated: number
+  readonly lastRemoved: number
+  /** Why the newest run failed; null where it did not. */
+  readonly lastError: string | null
+  readonly runCount: number
+  /** Differences found and repaired since the driver came. */
+  readonly totalDrift: number
 }
 
 /**
@@ -112,6 +168,14 @@ export interface ProxyDriver {
   report(hostname: string): Promise<HostReport>
   /** The ports by which browsers reach it; null where there is none. */
   ports(): { readonly http: number | null; readonly https: number | null }
+  /** Of a proxy that is no part of this process, and so may serve something else than it was given. */
+  readonly reconciler?: { status(): ReconcilerStatus; reconcile(): Promise<ReconcilerStatus> }
+  /** Ends the proxy's process and starts it anew; rejects with the reason where the process is not the driver's. */
+  restart?(): Promise<void>
+  /** What is wrong with handlers of `advanced_config`, as a half-sentence; null where the driver can serve them. Asked when they are saved. */
+  checkHandlers?(handlers: readonly object[]): Promise<string | null>
+  /** The newest lines of the proxy's own log, at most `lines`. */
+  logs?(lines: number): Promise<string>
 }
 export const proxyDrivers = extensionPoint<ProxyDriver>('domains.proxyDrivers')
 

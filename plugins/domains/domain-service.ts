@@ -5,7 +5,6 @@ import {
   type Clock,
   type Contributions,
   type Database,
-  type Instance,
   isUuid,
   type Jobs,
   type Log,
@@ -27,7 +26,7 @@ import type {
   TlsOverviewRow,
   TlsState
 } from './domain-store.js'
-import { isPlatformHost, isWildcard } from './hostname.js'
+import { isPlatformHost, isWildcard, type PlatformNames } from './hostname.js'
 import { recheckJob } from './jobs.js'
 import { problems } from './problems.js'
 import { isFeatureType, readFeature } from './route-features.js'
@@ -51,7 +50,7 @@ interface DomainServiceParts {
   readonly routing: Routing
   readonly certificates: CertificateStore
   readonly reserved: Contributions<{ reserves(hostname: string): string | null }>
-  readonly instance: Instance
+  readonly names: PlatformNames
   readonly jobs: Jobs
   readonly clock: Clock
   readonly log: Log
@@ -110,7 +109,7 @@ export class DomainService {
     }
     await db.transaction(async tx => {
       await store.holdNames(tx)
-      await this.#checkHolders(place, rules, null, tx)
+      await this.#checkHolders(place, rules, { self: null, leads: null }, tx)
       if ((await store.count(place.applicationId, tx)) >= mostDomains)
         throw problems.tooMany({ limit: mostDomains })
       await store.insert(row, tx)
@@ -133,13 +132,23 @@ export class DomainService {
       await store.holdNames(tx)
       const held = await store.find(place, domainId, tx)
       if (held === undefined) throw problems.notFound({ domainId })
-      await this.#checkHolders(place, rules, domainId, tx)
+      const isLed = held.hostname === rules.hostname
+      await this.#checkHolders(
+        place,
+        rules,
+        { self: domainId, leads: isLed ? place.applicationId : null },
+        tx
+      )
       const changed = await store.update(
         domainId,
         { ...rules, ...(isSame ? stateOf(held) : unchecked(rules)) },
         tx
       )
-      await this.#enqueueCheck(domainId, tx)
+      const others =
+        isLed && (held.ssl_mode !== rules.ssl_mode || held.certificate_id !== rules.certificate_id)
+          ? await store.followTls({ ...held, ...rules }, unchecked(rules), tx)
+          : []
+      for (const id of [domainId, ...others]) await this.#enqueueCheck(id, tx)
       await routing.changed(tx)
       return changed
     })
@@ -246,6 +255,10 @@ export class DomainService {
         handlers: rules.advanced_config ?? []
       })
     )
+    if (rules.advanced_config !== null) {
+      const reason = await this.parts.routing.driver()?.checkHandlers?.(rules.advanced_config)
+      if (typeof reason === 'string') throw problems.badAdvanced({ reason })
+    }
     if (rules.certificate_id !== null)
       checkCoverage(rules.hostname, await this.parts.certificates.find(rules.certificate_id))
     return rules
@@ -267,8 +280,8 @@ export class DomainService {
   }
 
   #checkReserved(hostname: string): void {
-    const { instance, reserved, log } = this.parts
-    if (isPlatformHost(hostname, instance))
+    const { names, reserved, log } = this.parts
+    if (isPlatformHost(hostname, names))
       throw problems.reserved({ hostname, what: 'a host by which browsers ask for the platform itself' })
     for (const entry of reserved.entries()) {
       const told = askNow(entry, value => ({ what: value.reserves(hostname) }), {
@@ -281,11 +294,14 @@ export class DomainService {
     }
   }
 
-  /** What another project has is refused without a word of whose it is; a wildcard takes no name of others, nor they of it. */
+  /**
+   * What another project has is refused without a word of whose it is; a wildcard takes no name of others, nor they of it.
+   * `leads`: the application whose other paths of the hostname follow what is changed of TLS.
+   */
   async #checkHolders(
     { projectId }: Place,
     { hostname, path, ssl_mode, certificate_id }: DomainRules,
-    self: string | null,
+    { self, leads }: { readonly self: string | null; readonly leads: string | null },
     tx: Tx
   ): Promise<void> {
     const above = hostname.includes('.') ? `*${hostname.slice(hostname.indexOf('.'))}` : hostname
@@ -297,6 +313,7 @@ export class DomainService {
     if (others.some(holder => holder.project_id !== projectId)) throw problems.taken({ hostname })
     for (const holder of others.filter(one => one.hostname === hostname)) {
       if (holder.path === null || holder.path === path) throw problems.takenHere({ hostname, path })
+      if (holder.application_id === leads) continue
       if (holder.ssl_mode !== ssl_mode || holder.certificate_id !== certificate_id)
         throw problems.mixedTls({ hostname, mode: holder.ssl_mode ?? 'off' })
     }

@@ -60,6 +60,7 @@ interface Holder {
   /** Null: the own name of an application, all of whose paths are taken. */
   readonly path: string | null
   readonly domain_id: string | null
+  readonly application_id: string | null
   readonly project_id: string
   readonly ssl_mode: SslMode | null
   readonly certificate_id: string | null
@@ -154,11 +155,11 @@ export class DomainStore {
     const isMeant = `(held.hostname = any(cast(:names as text[])) or (cast(:below as text) is not null
       and right(held.hostname, length(:below)) = :below and strpos(left(held.hostname, -length(:below)), '.') = 0))`
     return await this.db.sql<Holder>(
-      `select held.hostname, held.path, held.id as domain_id, application.project_id, held.ssl_mode, held.certificate_id
+      `select held.hostname, held.path, held.id as domain_id, held.application_id, application.project_id, held.ssl_mode, held.certificate_id
        from $schema.domain held join ${applicationTable.name} application on application.id = held.application_id
        where ${isMeant}
        union all
-       select held.hostname, null, null, held.project_id, null, null from $schema.own_host held where ${isMeant}`,
+       select held.hostname, null, null, held.application_id, held.project_id, null, null from $schema.own_host held where ${isMeant}`,
       { names, below },
       tx
     )
@@ -180,6 +181,25 @@ export class DomainStore {
   async update(id: string, changes: DomainRules & TlsState, tx: Tx): Promise<DomainRow | undefined> {
     const [row] = await this.db.table('domain', tx).where({ id }).update(stored(changes)).returning('*')
     return row as DomainRow | undefined
+  }
+
+  /** Serves the other paths of a hostname as `changed` is served; their ids. */
+  async followTls(
+    changed: Pick<
+      DomainRow,
+      'id' | 'application_id' | 'hostname' | 'ssl_mode' | 'certificate_id' | 'force_https'
+    >,
+    state: TlsState,
+    tx: Tx
+  ): Promise<readonly string[]> {
+    const { id, application_id, hostname, ssl_mode, certificate_id, force_https } = changed
+    const rows = (await this.db
+      .table('domain', tx)
+      .where({ application_id, hostname })
+      .whereNot({ id })
+      .update({ ssl_mode, certificate_id, force_https, ...state })
+      .returning('id')) as ReadonlyArray<{ readonly id: string }>
+    return rows.map(row => row.id)
   }
 
   async remove(place: Place, id: string, tx: Tx): Promise<boolean> {

@@ -2,6 +2,8 @@ import { applicationLifecycle, applicationRegistry, applicationTeardown } from '
 import { certificateStore, certificateUses } from 'busbar/api/certificates'
 import { containerRuntime } from 'busbar/api/containers'
 import { trafficRouters } from 'busbar/api/deployments'
+import { imageService } from 'busbar/api/images'
+import { platformParts } from 'busbar/api/platform'
 import {
   type Contributor,
   type Health,
@@ -14,9 +16,13 @@ import { proxyDrivers, type RouteDirectory, reservedHostnames, routeDirectory } 
 import { ContainerWatch } from './container-watch.js'
 import { DomainService } from './domain-service.js'
 import { DomainStore } from './domain-store.js'
+import { HostLooks } from './host-looks.js'
 import { OwnHosts } from './own-hosts.js'
+import { checkDashboard } from './platform-route.js'
+import { ProxyService } from './proxy-service.js'
 import { Routing } from './routing.js'
 import { RoutingStore } from './routing-store.js'
+import { ServerAddresses } from './server-address.js'
 import type { Settings } from './settings.js'
 import { TlsChecks } from './tls-checks.js'
 import { createTrafficRouter } from './traffic-router.js'
@@ -31,6 +37,7 @@ export const needs = {
   registry: applicationRegistry,
   certificates: certificateStore,
   runtime: optional(containerRuntime),
+  images: optional(imageService),
   drivers: proxyDrivers,
   reserved: reservedHostnames
 }
@@ -41,6 +48,7 @@ export interface Domains {
   readonly routing: Routing
   readonly ownHosts: OwnHosts
   readonly checks: TlsChecks
+  readonly proxy: ProxyService
   readonly containers: ContainerWatch
 }
 
@@ -50,21 +58,28 @@ export async function startDomains({
   log,
   onStop
 }: StartContext<typeof needs, Settings>): Promise<Domains> {
+  checkDashboard(config)
   const store = new DomainStore(use.db)
   const routingStore = new RoutingStore(use.db)
-  const routing = new Routing({ ...use, store: routingStore, log })
+  const { host, publicUrl } = use.instance
+  const names = { host, publicUrl, dashboard: config.dashboard_domain }
+  const routing = new Routing({ ...use, store: routingStore, settings: config, log })
   onStop(routing.watch())
   const ownHosts = new OwnHosts({
     ...use,
     store: routingStore,
+    names,
     routing,
     holdNames: tx => store.holdNames(tx)
   })
+  const addresses = new ServerAddresses(config.public_ip, use.clock)
+  const looks = new HostLooks({ ...use, routing, addresses, settings: config })
   return {
     routing,
-    domains: new DomainService({ ...use, store, routingStore, routing, log }),
+    domains: new DomainService({ ...use, names, store, routingStore, routing, log }),
     ownHosts,
-    checks: new TlsChecks({ ...use, store, routing, settings: config, log }),
+    checks: new TlsChecks({ ...use, store, routing, looks, log }),
+    proxy: new ProxyService({ routing, looks, addresses, settings: config, startedAt: use.clock.now() }),
     containers: new ContainerWatch({ ...use, routing, ownHosts, log })
   }
 }
@@ -77,8 +92,9 @@ export function domainServices(provide: ServiceBinder, { routing }: Domains): vo
 
 export function domainContributions(
   contribute: Contributor,
-  { domains, routing, ownHosts, containers }: Domains
+  { domains, routing, ownHosts, containers, proxy }: Domains
 ): void {
+  contribute(platformParts, 'proxy', { parts: () => proxy.parts() })
   contribute(trafficRouters, 'domains', createTrafficRouter(routing, ownHosts))
   contribute(applicationLifecycle, 'domains', {
     started: async (applicationId, containerId) => await containers.started(applicationId, containerId),

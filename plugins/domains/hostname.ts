@@ -64,11 +64,19 @@ const isUnder = (wildcard: string, hostname: string): boolean =>
 /** Whether a request for `name` could come by both: one is the other, or a wildcard that stands for it. */
 export const overlaps = (a: string, b: string): boolean => a === b || isUnder(a, b) || isUnder(b, a)
 
+/** By which names browsers ask for the platform. */
+export interface PlatformNames {
+  /** Where it listens. */
+  readonly host: string
+  readonly publicUrl: string | undefined
+  /** The one by which the proxy serves it. */
+  readonly dashboard: string | undefined
+}
+
 /** Whether any host by which browsers ask for the platform would come by `hostname`. Cookies ignore ports. */
-export function isPlatformHost(
-  hostname: string,
-  platform: { readonly host: string; readonly publicUrl: string | undefined }
-): boolean {
-  const named = platform.publicUrl === undefined ? [] : [new URL(platform.publicUrl).hostname]
-  return ['localhost', platform.host, ...named].some(own => overlaps(hostname, own.toLowerCase()))
+export function isPlatformHost(hostname: string, { host, publicUrl, dashboard }: PlatformNames): boolean {
+  const named = publicUrl === undefined ? [] : [new URL(publicUrl).hostname]
+  return ['localhost', host, ...named, ...(dashboard === undefined ? [] : [dashboard])].some(own =>
+    overlaps(hostname, own.toLowerCase())
+  )
 }

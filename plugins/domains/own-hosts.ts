@@ -1,5 +1,5 @@
-import type { Database, Instance } from 'busbar/sdk'
-import { isPlatformHost } from './hostname.js'
+import type { Database } from 'busbar/sdk'
+import { isPlatformHost, type PlatformNames } from './hostname.js'
 import { ownHostCandidates } from './own-host.js'
 import type { Routing } from './routing.js'
 import type { RoutingStore } from './routing-store.js'
@@ -7,7 +7,7 @@ import type { RoutingStore } from './routing-store.js'
 interface OwnHostsParts {
   readonly db: Database
   readonly store: RoutingStore
-  readonly instance: Instance
+  readonly names: PlatformNames
   readonly routing: Routing
   readonly holdNames: (tx: Parameters<RoutingStore['takeOwnHost']>[2]) => Promise<void>
 }
@@ -17,11 +17,11 @@ export class OwnHosts {
   constructor(private readonly parts: OwnHostsParts) {}
 
   async give(applicationId: string): Promise<void> {
-    const { db, store, instance, routing, holdNames } = this.parts
+    const { db, store, names: own, routing, holdNames } = this.parts
     if ((await store.ownHostOf(applicationId)) !== undefined) return
     const application = await store.application(applicationId)
     if (application === undefined) return
-    const names = ownHostCandidates(application).filter(name => !isPlatformHost(name, instance))
+    const names = ownHostCandidates(application).filter(name => !isPlatformHost(name, own))
     const isGiven = await db.transaction(async tx => {
       await holdNames(tx)
       for (const name of names) if (await store.takeOwnHost(name, application, tx)) return true

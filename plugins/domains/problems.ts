@@ -69,7 +69,11 @@ export const problems = problemTable({
     400,
     'E_DOMAIN_TLS_MIXED',
     'ssl_mode and certificate_id have to be the same for all paths of {hostname}',
-    { field: 'ssl_mode', remedy: 'the other paths have {mode}; use that, or remove them first' }
+    {
+      field: 'ssl_mode',
+      remedy:
+        'the other paths have {mode}; use that, or change it at one of them, which all paths in its application follow, and where they are in several, remove those of the others first'
+    }
   ],
   badPort: [
     400,
@@ -117,6 +121,12 @@ export const problems = problemTable({
     'E_DOMAIN_LIMIT',
     'the application has {limit} domains already',
     'remove one that is not used any more'
+  ],
+  noDriver: [
+    409,
+    'E_PROXY_NONE',
+    'no proxy is on: nothing is served by hostnames',
+    'enable the plugin "proxy-forwarder", or one that brings a proxy driver'
   ],
   notFound: [404, 'E_DOMAIN_NOT_FOUND', 'the domain {domainId} does not exist here'],
   featureNotFound: [404, 'E_FEATURE_NOT_FOUND', 'the route feature {featureId} does not exist here']

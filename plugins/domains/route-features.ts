@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import type { HeaderChanges, RouteFeature } from './api.js'
+import { type HeaderChanges, type RouteFeature, rateLimitKeyOf } from './api.js'
 
 export const featureTypes = ['basic_auth', 'headers', 'ip_allowlist', 'redirect', 'rate_limit'] as const
 type FeatureType = (typeof featureTypes)[number]
@@ -9,7 +9,10 @@ export const isFeatureType = (text: string): text is FeatureType =>
 /** A rule that the configuration breaks. */
 class ConfigFault extends Error {}
 
-const bcrypt = /^\$2[aby]\$\d{2}\$[./A-Za-z0-9]{53}$/
+const bcrypt = /^\$2[aby]\$(\d{2})\$[./A-Za-z0-9]{53}$/
+/** Each step takes twice as long: 14 takes a second of a processor for each password that is tried, 31 a day and a half. */
+const leastCost = 4
+const mostCost = 14
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/
 /** These frame a message or belong to one connection. */
 const framing = new Set([
@@ -45,10 +48,13 @@ const readers: { readonly [K in FeatureType]: (config: Fields) => RouteFeature }
     const username = textOf(config, 'username', 255)
     const hashedPassword = textOf(config, 'hashed_password', 100)
     if (username.includes(':')) throw new ConfigFault('username has no colon')
-    if (!bcrypt.test(hashedPassword))
+    const cost = Number(bcrypt.exec(hashedPassword)?.[1] ?? NaN)
+    if (Number.isNaN(cost))
       throw new ConfigFault(
         'hashed_password is a bcrypt hash: it is made by the client, so that nobody else has the password'
       )
+    if (cost < leastCost || cost > mostCost)
+      throw new ConfigFault(`hashed_password has a cost of ${leastCost} to ${mostCost}; make it with 10`)
     return { type: 'basic_auth', username, hashedPassword }
   },
 
@@ -100,7 +106,10 @@ const readers: { readonly [K in FeatureType]: (config: Fields) => RouteFeature }
     )
       throw new ConfigFault('burst is a whole number from 0')
     if (config.zone !== undefined) textOf(config, 'zone', 100)
-    if (key !== undefined) textOf(config, 'key', 200)
+    if (key !== undefined && rateLimitKeyOf(textOf(config, 'key', 200)) === undefined)
+      throw new ConfigFault(
+        'key is client_ip (which it is when left out), header.<name> such as header.X-Api-Key, or all'
+      )
     return {
       type: 'rate_limit',
       rate,

@@ -2,6 +2,7 @@ import { inApplication } from 'busbar/api/applications'
 import { allow, type RouteDeclarer, reply } from 'busbar/sdk'
 import type { Domains } from './domains.js'
 import { problems } from './problems.js'
+import { proxyRoutes } from './proxy-routes.js'
 import {
   addBody,
   address,
@@ -44,6 +45,7 @@ const ruleFaults = [
 export function routes(route: RouteDeclarer<Domains>): void {
   domainRoutes(route)
   featureRoutes(route)
+  proxyRoutes(route)
   route.list({
     url: '/api/domains/tls',
     group: 'Platform',
@@ -115,7 +117,8 @@ function domainRoutes(route: RouteDeclarer<Domains>): void {
     group,
     operationId: 'UpdateDomain',
     summary: 'Update Domain',
-    description: 'Replaces the rules of a domain. The former ones are served until the new ones are.',
+    description:
+      'Replaces the rules of a domain. The former ones are served until the new ones are. What is changed of TLS holds for all paths of the hostname in this application.',
     problems: [...ruleFaults, problems.notFound],
     access: allow.token('write', { project: inDomain }),
     schema: { body: updateBody, response: { 200: domain } },

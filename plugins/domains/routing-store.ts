@@ -113,6 +113,15 @@ export class RoutingStore {
     return rows.map(({ container_port }) => container_port)
   }
 
+  /** The same of all applications. */
+  async allPorts(): Promise<ReadonlyMap<string, readonly number[]>> {
+    const rows = await this.db.sql<{ application_id: string; ports: readonly number[] }>(
+      `select application_id, array_agg(distinct container_port order by container_port) as ports
+       from $schema.domain where container_port is not null group by application_id`
+    )
+    return new Map(rows.map(({ application_id, ports }) => [application_id, ports]))
+  }
+
   async targets(): Promise<readonly TargetRow[]> {
     return await this.db.sql<TargetRow>('select * from $schema.target order by application_id')
   }

@@ -1,5 +1,5 @@
 import type { ServedCertificate } from 'busbar/api/certificates'
-import type { ProxyAbility, ProxyRoute, RouteFeature, RouteTls, RoutingTable } from './api.js'
+import type { PlatformRoute, ProxyAbility, ProxyRoute, RouteFeature, RouteTls, RoutingTable } from './api.js'
 import type { DomainRow, FeatureRow } from './domain-store.js'
 import { isWildcard } from './hostname.js'
 import { isFeatureType, readFeature } from './route-features.js'
@@ -10,10 +10,19 @@ interface Wanted {
   readonly features: readonly FeatureRow[]
   readonly ownHosts: readonly OwnHost[]
   readonly certificates: readonly ServedCertificate[]
+  readonly platform: PlatformRoute | null
+  readonly trustedProxies: readonly string[]
 }
 
 /** What is to be served, as one value: by nothing but what is stored. */
-export function routingTableOf({ domains, features, ownHosts, certificates }: Wanted): RoutingTable {
+export function routingTableOf({
+  domains,
+  features,
+  ownHosts,
+  certificates,
+  platform,
+  trustedProxies
+}: Wanted): RoutingTable {
   const byDomain = new Map<string, FeatureRow[]>()
   for (const feature of features) {
     const known = byDomain.get(feature.domain_id)
@@ -24,7 +33,9 @@ export function routingTableOf({ domains, features, ownHosts, certificates }: Wa
     ...domains.map(domain => routeOf(domain, byDomain.get(domain.id) ?? [])),
     ...ownHosts.map(ownRoute)
   ]
-  return { routes: routes.toSorted(inOrder), certificates }
+  // A domain of before the platform got its name.
+  const others = routes.filter(({ hostname }) => hostname !== platform?.hostname)
+  return { routes: others.toSorted(inOrder), certificates, platform, trustedProxies }
 }
 
 /** Exact names before wildcards, longer paths before shorter ones; the rest makes the order total. */
@@ -51,14 +62,16 @@ function routeOf(row: DomainRow, features: readonly FeatureRow[]): ProxyRoute {
     internalPath: row.internal_path,
     forceHttps: row.force_https,
     tls: tlsOf(row),
-    features: features.flatMap(({ feature_type, config }) => {
+    features: features.map(({ feature_type, config }) => {
       const feature = isFeatureType(feature_type) ? readFeature(feature_type, config) : { fault: 'unknown' }
-      // It was read when it was saved.
-      return 'fault' in feature ? [] : [feature]
+      return 'fault' in feature ? closed : feature
     }),
     handlers: row.advanced_config ?? []
   }
 }
+
+/** In place of what was saved by other rules than those of today: a route is not served without what was to protect it. */
+const closed: RouteFeature = Object.freeze({ type: 'ip_allowlist', ranges: [] })
 
 const tlsOf = ({ ssl_mode, certificate_id }: DomainRow): RouteTls =>
   ssl_mode === 'custom' && certificate_id !== null

@@ -2,12 +2,14 @@ import type { ApplicationRegistry } from 'busbar/api/applications'
 import type { CertificateStore } from 'busbar/api/certificates'
 import type { ContainerRuntime } from 'busbar/api/containers'
 import type { TrafficSwitch, TrafficTarget } from 'busbar/api/deployments'
+import type { ImageService } from 'busbar/api/images'
 import {
   type Bus,
   bounded,
   type Clock,
   type Contributions,
   createKeyedMutex,
+  type Instance,
   type Log,
   type OptionalHandle,
   type Tx
@@ -17,12 +19,17 @@ import {
   type HostTable,
   hostTableOf,
   isBelow,
+  type PlatformRoute,
   type ProxyDriver,
   pathOf,
-  type RouteDirectory
+  type RouteDirectory,
+  type RoutingTable
 } from './api.js'
+import { platformRouteOf } from './platform-route.js'
 import { type RoutingStore, targetOf } from './routing-store.js'
 import { routingTableOf } from './routing-table.js'
+import type { Settings } from './settings.js'
+import { type TableChanges, tableChanges } from './table-changes.js'
 
 /** Told to every process when what is to be served has changed. */
 const routesTopic = 'routes'
@@ -43,15 +50,32 @@ interface RoutingParts {
   readonly certificates: CertificateStore
   readonly registry: ApplicationRegistry
   readonly runtime: OptionalHandle<ContainerRuntime>
+  readonly images: OptionalHandle<ImageService>
   readonly bus: Bus
   readonly clock: Clock
+  readonly instance: Pick<Instance, 'listening' | 'trustedProxies'>
+  readonly settings: Settings
   readonly log: Log
+}
+
+/** One time that a driver was given a table, or could not be. */
+export interface LoadRun extends TableChanges {
+  readonly at: Date
+  readonly durationMs: number
+  readonly error: string | null
 }
 
 /** Makes the driver that is in charge serve what the database says, in this process. */
 export class Routing {
   /** The driver that has been given everything. */
   #served: ProxyDriver | undefined
+  /** The one that was tried last, which may have refused. */
+  #tried: ProxyDriver | undefined
+  #table: RoutingTable | undefined
+  #lastRun: LoadRun | undefined
+  #runs = 0
+  /** Applications whose target has changed while a driver that has come was told of all. */
+  readonly #moved = new Set<string>()
   #fault: string | null = null
   #retryAt = 0
   #loading: Promise<void> = Promise.resolve()
@@ -94,6 +118,27 @@ export class Routing {
     })
   }
 
+  /** The newest time that the driver was given what is stored, and how often it was; undefined before the first. */
+  runs(): { readonly last: LoadRun; readonly count: number } | undefined {
+    return this.#lastRun && { last: this.#lastRun, count: this.#runs }
+  }
+
+  /** How the platform itself is to be served by the driver that is on. */
+  platform(): PlatformRoute | null {
+    const { settings, instance } = this.parts
+    const issues = this.driver()?.abilities.includes('acme') === true
+    return platformRouteOf(settings, { listening: instance.listening(), issues })
+  }
+
+  /** Reads everything anew, where requests go too, and gives it to the driver of each process; what that has changed in this one. */
+  async reload(): Promise<LoadRun | undefined> {
+    await this.refresh()
+    const run = this.#lastRun
+    await this.changed()
+    for (const { application_id: id } of await this.parts.store.targets()) await this.retargeted(id)
+    return run
+  }
+
   /** Something has changed in `tx`: every process looks again once that has committed. */
   async changed(tx?: Tx): Promise<void> {
     await this.parts.bus.signal(routesTopic, '', tx)
@@ -120,8 +165,8 @@ export class Routing {
         applicationId => void this.#mutex.take(applicationId, async () => await this.#follow(applicationId))
       ),
       clock.every(lookMs, async () => {
-        const isDue = this.#fault !== null && clock.now().getTime() >= this.#retryAt
-        if (this.driver() !== this.#served || isDue) await this.refresh()
+        const isDue = this.#fault !== null && clock.elapsed() >= this.#retryAt
+        if (this.driver() !== this.#tried || isDue || this.#isPlatformNew()) await this.refresh()
       })
     ]
     return () => {
@@ -191,9 +236,8 @@ export class Routing {
       ({ owner, status }) => owner.deploymentId === application.containerDeploymentId && status === 'running'
     )
     if (serving === undefined) return
-    const port =
-      application.containerPort ??
-      (row !== undefined && row.deployment_id === serving.owner.deploymentId ? row.port : defaultPort)
+    const known = row?.deployment_id === serving.owner.deploymentId ? row?.port : undefined
+    const port = application.containerPort ?? known ?? (await this.#exposedPort(serving.image)) ?? defaultPort
     const at = await engine.dial(serving.id, port)
     await this.retarget(applicationId, {
       deploymentId: application.containerDeploymentId,
@@ -202,9 +246,14 @@ export class Routing {
     })
   }
 
+  async #exposedPort(image: string): Promise<number | undefined> {
+    return (await this.parts.images.get()?.image(image))?.exposedPorts[0]
+  }
+
   async #switchTo(applicationId: string, target: TrafficTarget): Promise<TrafficSwitch | null> {
     if (!(await this.parts.store.setTarget(applicationId, target))) return null
     const targets = await this.#targetsOf(applicationId, target)
+    this.#moved.add(applicationId)
     const switched = (await this.#served?.switchTo(applicationId, targets)) ?? null
     await this.#tellOthers(applicationId)
     return switched
@@ -218,37 +267,44 @@ export class Routing {
     await this.#tellOthers(applicationId)
   }
 
+  /** The platform has begun to listen since the driver was given its table. */
+  #isPlatformNew(): boolean {
+    if (this.#served === undefined || this.#fault !== null) return false
+    return JSON.stringify(this.platform()) !== JSON.stringify(this.#table?.platform ?? null)
+  }
+
   async #load(): Promise<void> {
-    const { store, certificates, log, clock } = this.parts
+    const { log, clock } = this.parts
     if (this.#isStopped) return
     const driver = this.driver()
+    this.#tried = driver
+    const begun = { at: clock.now(), elapsed: clock.elapsed() }
+    const note = (changes: TableChanges, error: string | null): void => {
+      this.#runs += 1
+      const durationMs = Math.round(clock.elapsed() - begun.elapsed)
+      this.#lastRun = { ...changes, at: begun.at, durationMs, error }
+    }
     try {
-      const [domains, features, ownHosts] = await Promise.all([
-        store.domains(),
-        store.features(),
-        store.ownHosts()
-      ])
-      const used = new Set(domains.flatMap(({ certificate_id }) => certificate_id ?? []))
-      const table = routingTableOf({
-        domains,
-        features,
-        ownHosts,
-        certificates: driver === undefined ? [] : await certificates.open([...used].toSorted())
-      })
+      const table = await this.#wanted(driver !== undefined)
       this.#hosts = hostTableOf(table)
       if (driver === undefined) {
         this.#served = undefined
+        this.#table = undefined
         this.#fault = null
         return
       }
-      if (driver !== this.#served) await this.#giveTargets(driver)
+      const isNew = driver !== this.#served
+      if (isNew) await this.#giveTargets(driver)
       if (this.#isStopped) return
       await bounded(async () => await driver.load(table), {
         ms: driverLimitMs,
         what: `the proxy driver ${driver.name}`
       })
       const former = this.#served
+      note(tableChanges(isNew ? undefined : this.#table, table), null)
       this.#served = driver
+      this.#table = table
+      if (isNew) await this.#followMoved()
       if (this.#fault !== null) log.info({ driver: driver.name }, 'the proxy serves what is wanted again')
       this.#fault = null
       if (former !== undefined && former !== driver) await former.release().catch(() => {})
@@ -260,19 +316,53 @@ export class Routing {
           'the proxy does not serve what is wanted; trying again'
         )
       this.#fault = reason
-      this.#retryAt = clock.now().getTime() + retryMs
+      this.#retryAt = clock.elapsed() + retryMs
+      note({ added: 0, updated: 0, removed: 0 }, reason)
     }
   }
 
+  /** All that is stored, as one value; certificates are opened where somebody is to serve with them. */
+  async #wanted(isServed: boolean): Promise<RoutingTable> {
+    const { store, certificates, instance } = this.parts
+    const [domains, features, ownHosts] = await Promise.all([
+      store.domains(),
+      store.features(),
+      store.ownHosts()
+    ])
+    const platform = this.platform()
+    const used = new Set([
+      ...domains.flatMap(({ certificate_id }) => certificate_id ?? []),
+      ...(platform?.tls.mode === 'custom' ? [platform.tls.certificateId] : [])
+    ])
+    return routingTableOf({
+      domains,
+      features,
+      ownHosts,
+      platform,
+      trustedProxies: instance.trustedProxies,
+      certificates: isServed ? await certificates.open([...used].toSorted()) : []
+    })
+  }
+
+  /** One question for all. What changes meanwhile is told to the driver of before; see `#followMoved`. */
   async #giveTargets(driver: ProxyDriver): Promise<void> {
-    for (const row of await this.parts.store.targets())
+    const { store } = this.parts
+    this.#moved.clear()
+    const [rows, ports] = await Promise.all([store.targets(), store.allPorts()])
+    for (const row of rows)
       await driver.retarget(
         row.application_id,
-        row.is_running ? await this.#targetsOf(row.application_id, targetOf(row)) : null
+        row.is_running ? await this.#targetsAt(targetOf(row), ports.get(row.application_id) ?? []) : null
       )
   }
 
+  async #followMoved(): Promise<void> {
+    for (const applicationId of this.#moved)
+      await this.#mutex.take(applicationId, async () => await this.#follow(applicationId))
+  }
+
   async #follow(applicationId: string): Promise<void> {
+    this.#moved.add(applicationId)
     try {
       const row = await this.parts.store.target(applicationId)
       await this.#served?.retarget(
@@ -287,12 +377,15 @@ export class Routing {
     }
   }
 
-  /** A domain may name a port of its own; that of a container which cannot be asked is at the same address. */
   async #targetsOf(applicationId: string, main: TrafficTarget): Promise<ApplicationTargets> {
-    const { store, runtime } = this.parts
+    return await this.#targetsAt(main, await this.parts.store.portsOf(applicationId))
+  }
+
+  /** A domain may name a port of its own; that of a container which cannot be asked is at the same address. */
+  async #targetsAt(main: TrafficTarget, ports: readonly number[]): Promise<ApplicationTargets> {
     const targets = new Map<number | null, TrafficTarget>([[null, main]])
-    for (const port of await store.portsOf(applicationId)) {
-      const at = await runtime
+    for (const port of ports) {
+      const at = await this.parts.runtime
         .get()
         ?.dial(main.containerId, port)
         .catch(() => undefined)

@@ -45,7 +45,7 @@ export type FeatureAnswer = Static<typeof feature>
 const tlsFields = {
   tls_status: described(
     withValues(Type.String(), statuses),
-    '`disabled`: not over TLS. `pending`: no certificate yet. `failed`: none, with the reason in `tls_error`. `active`, `expiring` (less than 14 days left), `expired`: as the certificate that is really served. `unknown`: not looked at yet.'
+    "`disabled`: not over TLS. `pending`: no certificate yet. `failed`: none, with the reason in `tls_error`. `active`, `expiring` (less than 14 days left), `expired`: as the certificate that is really served. `local`: by an authority of the proxy's own, which no browser trusts, on purpose. `unknown`: not looked at yet."
   ),
   tls_issuer: described(nullable(Type.String()), 'Who issued the certificate that is served.'),
   tls_not_after: described(nullable(timestamp()), 'Until when that is valid.'),
@@ -159,7 +159,7 @@ export const featureBody = named(
     feature_type: described(withValues(Type.String({ maxLength: 50 }), featureTypes), 'What it does.'),
     config: described(
       Type.Unsafe<unknown>({ type: 'object' }),
-      'By type. basic_auth: `username`, `hashed_password` (bcrypt). headers: `request` and/or `response`, each `{ set, add, delete }`. ip_allowlist: `ranges`. redirect: `from`, `to`, `status_code`. rate_limit: `rate` such as `10/s`, `burst`, `key`, `zone`. Unknown keys are refused.'
+      'By type. basic_auth: `username`, `hashed_password` (bcrypt). headers: `request` and/or `response`, each `{ set, add, delete }`. ip_allowlist: `ranges`. redirect: `from`, `to`, `status_code`. rate_limit: `rate` such as `10/s` (`m`, `h`), so many at once and evenly from then on; `burst`, so many more at once; `key`, what shares a budget: `client_ip`, `header.X-Api-Key`, `all`; `zone`, kept. Unknown keys are refused.'
     ),
     enabled: described(maybe(Type.Boolean()), 'Whether it is applied; true unless given.')
   }),
@@ -209,6 +209,61 @@ export const address = named(
   { description: 'An address of an application by a hostname.' }
 )
 export type AddressAnswer = Static<typeof address>
+
+const count = (words: string) => described(Type.Integer(), words)
+
+export const reconcilerStatus = named(
+  'ProxyReconcilerStatus',
+  object({
+    interval_seconds: count(
+      'How often it is done by itself; 0: the proxy is part of the platform, and is given what changes when it does.'
+    ),
+    last_run_at: described(
+      timestamp(),
+      'When it was done last; where it never was, when the plugin was started.'
+    ),
+    last_duration_ms: count('How long that took.'),
+    last_added: count('Routes that were added then.'),
+    last_updated: count('Routes that were changed then.'),
+    last_removed: count('Routes that were taken away then.'),
+    last_error: described(Type.String(), 'Why it failed then; empty where it did not.'),
+    run_count: count('How often it was done since the proxy came.'),
+    total_drift: count(
+      'Differences that were found and repaired since then, beside what was changed on purpose.'
+    )
+  }),
+  { description: 'What the comparison of what the proxy serves with what it should has done.' }
+)
+export type ReconcilerAnswer = Static<typeof reconcilerStatus>
+
+export const serverIp = named(
+  'ServerIp',
+  object({
+    effective: described(Type.String(), 'The address; empty where it is not known.'),
+    source: described(Type.String(), 'How it is known: `env` (BUSBAR_PUBLIC_IP), `detected`, or `unknown`.')
+  }),
+  { description: 'The address of this server that domains have to lead to.' }
+)
+
+export const dashboardTls = named(
+  'DashboardTls',
+  object({
+    domain: described(Type.String(), 'The hostname of the platform itself; empty where it has none.'),
+    ssl_mode: described(Type.String(), '`automatic`, `custom` or `off`.'),
+    tls_status: tlsFields.tls_status,
+    tls_issuer: described(
+      Type.String(),
+      'Who issued the certificate that is served; empty where there is none.'
+    ),
+    tls_not_after: tlsFields.tls_not_after,
+    tls_error: described(
+      Type.String(),
+      'Why it is not served as it is to be, with what helps; empty where it is.'
+    )
+  }),
+  { description: 'How the platform itself is served by its hostname.' }
+)
+export type DashboardTls = Static<typeof dashboardTls>
 
 export const featureParams = {
   featureId: described(uuid(), 'The `id` of the feature, as the list of them has it.')

@@ -1,11 +1,8 @@
 import type { Clock, Database, Events, Log } from 'busbar/sdk'
-import { domainTlsChanged, type HostReport } from './api.js'
-import { dnsVerdict, lookUp } from './dns-check.js'
+import { domainTlsChanged } from './api.js'
 import type { CheckedDomain, DomainStore, TlsState } from './domain-store.js'
+import type { HostLooks } from './host-looks.js'
 import type { Routing } from './routing.js'
-import type { Settings } from './settings.js'
-import { servedLeaf } from './tls-probe.js'
-import { tlsStateOf } from './tls-status.js'
 
 interface TlsChecksParts {
   readonly db: Database
@@ -13,19 +10,15 @@ interface TlsChecksParts {
   readonly routing: Routing
   readonly events: Events
   readonly clock: Clock
-  readonly settings: Settings
+  readonly looks: HostLooks
   readonly log: Log
 }
 
 const staleMs = 55_000
 const mostAtOnce = 500
 const concurrent = 20
-const notServed: HostReport = {
-  fault:
-    'No proxy driver is on, so nothing is served: enable the plugin "proxy-forwarder", or one that brings a driver',
-  tlsAt: null,
-  tlsFault: null
-}
+const ofPlatform =
+  'The platform itself is asked by this name, so no application is served by it: use another one'
 
 /** Looks at what is really served, once a minute and when somebody asks. */
 export class TlsChecks {
@@ -46,21 +39,14 @@ export class TlsChecks {
   }
 
   async #check(domain: CheckedDomain): Promise<void> {
-    const { db, store, routing, events, clock, settings, log } = this.parts
+    const { db, store, routing, looks, events, clock, log } = this.parts
     try {
       const { hostname, ssl_mode: mode } = domain
-      const report = (await routing.driver()?.report(hostname)) ?? notServed
-      const expected = hostname.endsWith('.localhost') ? undefined : settings.public_ip
-      const [dns, leaf] = await Promise.all([
-        expected === undefined
-          ? undefined
-          : lookUp(hostname, settings.dns_servers).then(answer => dnsVerdict(hostname, answer, expected)),
-        mode === 'off' || report.tlsAt === null ? undefined : servedLeaf(report.tlsAt, hostname)
-      ])
-      const now = clock.now()
+      const isPlatforms = hostname === routing.platform()?.hostname
+      const { state: seen, leadsHere } = await looks.look(hostname, mode, isPlatforms ? ofPlatform : null)
       const state: TlsState = {
-        ...tlsStateOf({ mode, report, leaf, dns, now }),
-        verified_at: domain.verified_at ?? (dns?.leadsHere === true ? now : null)
+        ...seen,
+        verified_at: domain.verified_at ?? (leadsHere ? clock.now() : null)
       }
       await db.transaction(async tx => {
         if (!(await store.recordCheck(domain, state, tx)) || state.tls_status === domain.tls_status) return

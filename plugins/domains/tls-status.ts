@@ -22,8 +22,9 @@ interface Seen {
 export function tlsStateOf({ mode, report, leaf, dns, now }: Seen): Omit<TlsState, 'verified_at'> {
   const error =
     report.fault ?? (mode === 'off' ? null : (leafFault(leaf) ?? report.tlsFault)) ?? dns?.error ?? null
-  const status = mode === 'off' ? 'disabled' : servedStatus(leaf, error, now)
-  const isGood = status === 'active' || status === 'expiring'
+  const isLocal = mode === 'automatic' && report.localAuthority === true
+  const status = mode === 'off' ? 'disabled' : servedStatus(leaf, { error, isLocal, now })
+  const isGood = status === 'active' || status === 'expiring' || status === 'local'
   return {
     tls_status: status,
     tls_issuer: mode === 'off' ? null : (leaf?.issuer ?? null),
@@ -39,8 +40,16 @@ const leafFault = (leaf: ServedLeaf | undefined): string | null =>
     ? 'The certificate that is served is not for this hostname: choose one that is, or use automatic'
     : null
 
-function servedStatus(leaf: ServedLeaf | undefined, error: string | null, now: Date): TlsStatus {
+interface Circumstances {
+  readonly error: string | null
+  /** What is issued by the proxy's own authority lasts for hours, so that it is always about to end. */
+  readonly isLocal: boolean
+  readonly now: Date
+}
+
+function servedStatus(leaf: ServedLeaf | undefined, { error, isLocal, now }: Circumstances): TlsStatus {
   if (leaf === undefined || !leaf.covers) return error === null ? 'pending' : 'failed'
   const left = leaf.notAfter.getTime() - now.getTime()
-  return left <= 0 ? 'expired' : left < expiringMs ? 'expiring' : 'active'
+  if (left <= 0) return 'expired'
+  return isLocal ? 'local' : left < expiringMs ? 'expiring' : 'active'
 }

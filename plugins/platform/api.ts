@@ -55,6 +55,31 @@ export const failedBackups = extensionPoint<{ count(): Promise<number> }>('platf
 /** Whether there is a builder that works by BuildKit, for `GET /api/features`. Contributed by who keeps the builders; answers from memory. */
 export const buildkitBuilders = extensionPoint<{ areThere(): boolean }, 'builds'>('platform.buildkitBuilders')
 
+/** Something that the installation consists of: the proxy, the engine that runs containers, the database. */
+export interface PlatformPart {
+  /** As requests name it, in lower case: `caddy`. */
+  readonly id: string
+  /** As people know it: `Caddy`. */
+  readonly name: string
+  /** What it is for, without a full stop. */
+  readonly description: string
+  /** Why it does not work, without a full stop; null where it does. What it rejects with says the same. */
+  fault(): Promise<string | null>
+  /** Ends it and starts it anew; absent where that is nobody's to do here. Rejects with the reason. */
+  restart?(): Promise<void>
+  /** The newest lines of its log, at most `lines`; absent where there is none to be read. */
+  logs?(lines: number): Promise<string>
+}
+
+/**
+ * Parts of the installation, for `GET /api/server/services`, and for the operations that restart one and read its log. Contributed
+ * by who uses the part; asked for each look, so the list is made from memory.
+ */
+export const platformParts = extensionPoint<
+  { parts(): readonly PlatformPart[] },
+  'proxy' | 'engine' | 'builder'
+>('platform.parts')
+
 /** What the platform's machine uses now, sizes in bytes; null for what cannot be read. */
 export interface HostFigures {
   /** Of all processors together: 0 to 100. */

@@ -13,10 +13,12 @@ import {
   deploymentCounters,
   failedBackups,
   hostFigures,
+  platformParts,
   platformUpdates,
   serviceCounters
 } from './api.js'
 import { collectWarnings } from './config-warnings.js'
+import { PartService } from './part-service.js'
 import { PlatformService } from './platform-service.js'
 import { StatsService } from './stats-service.js'
 import { UpdateNotice } from './update-notice.js'
@@ -25,6 +27,7 @@ export const needs = {
   bus: kernel.bus,
   clock: kernel.clock,
   secrets: kernel.secrets,
+  statistics: kernel.statistics,
   identity,
   projects: projectDirectory,
   buildkit: buildkitBuilders,
@@ -32,6 +35,7 @@ export const needs = {
   deployments: deploymentCounters,
   backups: failedBackups,
   host: hostFigures,
+  contributed: platformParts,
   checks: configChecks
 }
 
@@ -40,6 +44,7 @@ export interface Platform {
   readonly platform: PlatformService
   readonly figures: StatsService
   readonly updates: UpdateNotice
+  readonly parts: PartService
 }
 
 export function startPlatform({ use, log, onStop }: StartContext<typeof needs, unknown>): Platform {
@@ -54,6 +59,7 @@ export function startPlatform({ use, log, onStop }: StartContext<typeof needs, u
       warnings: async () => await collectWarnings({ checks, clean, log }),
       log
     }),
+    parts: new PartService({ ...use, clean, log }),
     updates
   }
 }

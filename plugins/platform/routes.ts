@@ -1,6 +1,17 @@
 import { allow, type RouteDeclarer } from 'busbar/sdk'
 import type { Platform } from './platform.js'
-import { features, stats, summary } from './schemas.js'
+import { problems } from './problems.js'
+import {
+  features,
+  platformLogs,
+  restartedService,
+  serverServices,
+  serviceQuery,
+  stats,
+  summary
+} from './schemas.js'
+
+const maintenance = 'Maintenance (Admin)'
 
 export function routes(route: RouteDeclarer<Platform>): void {
   route({
@@ -36,5 +47,49 @@ export function routes(route: RouteDeclarer<Platform>): void {
     access: allow.token('metrics', { role: 'admin', project: 'none' }),
     schema: { response: { 200: summary } },
     handler: async (_request, { figures }) => await figures.summary()
+  })
+  partRoutes(route)
+}
+
+function partRoutes(route: RouteDeclarer<Platform>): void {
+  route({
+    method: 'GET',
+    url: '/api/server/services',
+    operationId: 'GetServerServices',
+    summary: 'Get Server Services',
+    description:
+      'What the installation consists of beside the platform itself, looked at when somebody asks.',
+    group: maintenance,
+    access: allow.token('read', { role: 'admin', project: 'none' }),
+    schema: { response: { 200: serverServices } },
+    handler: async (_request, { parts }) => await parts.services()
+  })
+  route({
+    method: 'POST',
+    url: '/api/maintenance/restart',
+    operationId: 'RestartService',
+    summary: 'Restart Service',
+    description:
+      'Ends a part of the installation and starts it anew. Which can be, the refusal of any other tells.',
+    group: maintenance,
+    problems: [problems.noRestart, problems.partRefused],
+    access: allow.session({ role: 'admin', project: 'none' }),
+    schema: { query: serviceQuery, response: { 200: restartedService } },
+    idempotent: true,
+    audit: { action: 'restart_service', resource: 'service' },
+    handler: async ({ query }, { parts }) => await parts.restart(query.service)
+  })
+  route({
+    method: 'GET',
+    url: '/api/maintenance/logs',
+    operationId: 'GetPlatformLogs',
+    summary: 'Get Logs',
+    description:
+      'The newest lines of the log of a part of the installation. Which have one, the refusal of any other tells.',
+    group: maintenance,
+    problems: [problems.noLogs, problems.partRefused],
+    access: allow.token('read', { role: 'admin', project: 'none' }),
+    schema: { query: serviceQuery, response: { 200: platformLogs } },
+    handler: async ({ query }, { parts }) => await parts.logs(query.service)
   })
 }

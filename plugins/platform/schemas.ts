@@ -1,4 +1,4 @@
-import { described, list, named, nullable, object, type Static, Type, timestamp } from 'busbar/sdk'
+import { described, list, maybe, named, nullable, object, type Static, Type, timestamp } from 'busbar/sdk'
 
 export const features = named(
   'Features',
@@ -151,3 +151,50 @@ export const summary = named(
   { description: 'How much of everything there is, counted within the last seconds.' }
 )
 export type Summary = Static<typeof summary>
+
+export const serviceQuery = object({
+  service: described(
+    maybe(Type.String({ maxLength: 100, examples: ['caddy'] })),
+    'Which part of the installation, by its id: `caddy`, where Caddy serves hostnames.'
+  )
+})
+
+const serverService = named(
+  'ServerService',
+  object({
+    name: described(Type.String(), 'As people know it: `PostgreSQL`.'),
+    description: described(Type.String(), 'What it is for; where it does not work, why not.'),
+    status: described(Type.String(), '`running` or `error`.')
+  }),
+  { description: 'A part of the installation.' }
+)
+export const serverServices = named(
+  'ServerServices',
+  object({
+    healthy: count('How many of them work.'),
+    total: count('How many there are.'),
+    services: described(list(serverService), 'Proxy, container engine, builder, database, job queue.')
+  }),
+  { description: 'What the installation consists of, and how it is.' }
+)
+export type ServerServices = Static<typeof serverServices>
+
+export const platformLogs = named(
+  'PlatformLogs',
+  object({
+    service: described(Type.String(), 'Whose log it is.'),
+    content: described(Type.String(), 'Its newest lines, the newest last; 1 000 at most.')
+  }),
+  { description: 'The log of a part of the installation.' }
+)
+export type PlatformLogs = Static<typeof platformLogs>
+
+export const restartedService = named(
+  'RestartedService',
+  object({
+    service: described(Type.String(), 'What was restarted.'),
+    status: described(Type.String(), 'Always `restarted`.')
+  }),
+  { description: 'A part of the installation was restarted.' }
+)
+export type RestartedService = Static<typeof restartedService>

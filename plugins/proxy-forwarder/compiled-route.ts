@@ -1,14 +1,31 @@
-import type { IncomingMessage } from 'node:http'
-import { type HeaderChanges, type ProxyAbility, type ProxyRoute, pathOf } from 'busbar/api/domains'
-import type { ForwardingLimits, Head, OwnAnswer, Refusal, Route, Switchable } from 'busbar/sdk/http1'
-import { addressRanges } from './address-ranges.js'
+import type { HeaderChanges, ProxyAbility, ProxyRoute } from 'busbar/api/domains'
+import {
+  addressesIn,
+  type Decision,
+  type ForwardedOrigin,
+  type ForwardingLimits,
+  type OwnAnswer,
+  type Route,
+  type Switchable
+} from 'busbar/sdk/http1'
 import { climbs, forwardedTarget } from './forwarded-path.js'
 import { changeHeaders } from './header-changes.js'
+import type { PasswordChecks } from './password-checks.js'
+import type { RateLimits } from './rate-limits.js'
+import { type Check, firstAnswer, type Visit } from './visit.js'
 
 /** A route as requests meet it. */
 export interface CompiledRoute {
   readonly path: string
-  decide(head: Head, request: IncomingMessage): Route | OwnAnswer | Refusal
+  /** `origin`: as a proxy in front has told it, where there is one. */
+  decide(visit: Visit, origin: ForwardedOrigin | undefined): Decision | Promise<Decision>
+}
+
+interface RouteContext {
+  readonly abilities: readonly ProxyAbility[]
+  readonly limits: ForwardingLimits
+  readonly rates: RateLimits
+  readonly passwords: PasswordChecks
 }
 
 const forbidden: OwnAnswer = { status: 403, sentence: 'Forbidden' }
@@ -31,24 +48,25 @@ export function lackOf(route: ProxyRoute, abilities: readonly ProxyAbility[]): r
 export function compileRoute(
   route: ProxyRoute,
   container: Switchable,
-  { abilities, limits }: { readonly abilities: readonly ProxyAbility[]; readonly limits: ForwardingLimits }
+  { abilities, limits, rates, passwords }: RouteContext
 ): CompiledRoute {
   if (lackOf(route, abilities).length > 0) return { path: route.path, decide: () => unserved }
   const requestChanges: HeaderChanges[] = []
   const responseChanges: HeaderChanges[] = []
-  const checks: Array<(path: string, request: IncomingMessage) => OwnAnswer | undefined> = []
+  const checks: Check[] = []
   for (const feature of route.features) {
     if (feature.type === 'headers') {
       if (feature.request !== undefined) requestChanges.push(feature.request)
       if (feature.response !== undefined) responseChanges.push(feature.response)
     } else if (feature.type === 'ip_allowlist') {
-      const isAllowed = addressRanges(feature.ranges)
-      checks.push((_path, { socket }) => (isAllowed(socket.remoteAddress ?? '') ? undefined : forbidden))
+      const isAllowed = addressesIn(feature.ranges)
+      checks.push(({ address }) => (isAllowed?.(address) === true ? undefined : forbidden))
     } else if (feature.type === 'redirect') {
       const { from, to, statusCode } = feature
       const answer: OwnAnswer = { status: statusCode, sentence: `Moved to ${to}`, headers: { Location: to } }
-      checks.push(path => (path === from ? answer : undefined))
-    }
+      checks.push(({ path }) => (path === from ? answer : undefined))
+    } else if (feature.type === 'rate_limit') checks.push(rates.check(route.id, feature))
+    else checks.push(passwords.check(route.id, feature))
   }
   const forwarded: Route = {
     ownHost: undefined,
@@ -68,14 +86,11 @@ export function compileRoute(
   const isConfined = route.path !== '/' || route.internalPath !== ''
   return {
     path: route.path,
-    decide(head, request) {
-      const path = pathOf(head.path)
-      if (isConfined && climbs(path)) return 'badTarget'
-      for (const check of checks) {
-        const answer = check(path, request)
-        if (answer !== undefined) return answer
-      }
-      return forwarded
+    decide(visit, origin) {
+      if (isConfined && climbs(visit.path)) return 'badTarget'
+      const onward = origin === undefined ? forwarded : { ...forwarded, origin }
+      const answer = firstAnswer(checks, visit)
+      return answer instanceof Promise ? answer.then(own => own ?? onward) : (answer ?? onward)
     }
   }
 }

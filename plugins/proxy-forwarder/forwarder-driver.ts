@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { TrafficSwitch } from 'busbar/api/deployments'
 import {
   type ApplicationTargets,
@@ -5,34 +6,59 @@ import {
   type HostTable,
   hostTableOf,
   isBelow,
+  type PlatformRoute,
   type ProxyAbility,
   type ProxyDriver,
   type ProxyRoute,
   pathOf,
   type RoutingTable
 } from 'busbar/api/domains'
+import { type Clock, type Instance, plainAddress } from 'busbar/sdk'
 import {
-  type ConnectionCaps,
+  type AddressTest,
+  addressesIn,
+  createSwitchable,
+  type Decision,
   defaultLimits,
+  type ForwardedOrigin,
   type ForwardingServer,
   type Head,
   hostnameOf,
   type OwnAnswer,
-  openForwardingServer
+  openForwardingServer,
+  originOf
 } from 'busbar/sdk/http1'
+import { BcryptThread } from './bcrypt-thread.js'
+import { type CompiledPlatform, compilePlatform } from './compiled-platform.js'
 import { type CompiledRoute, compileRoute, lackOf } from './compiled-route.js'
 import { Containers } from './containers.js'
+import { PasswordChecks } from './password-checks.js'
+import { RateLimits } from './rate-limits.js'
 import type { RequestNotes } from './request-notes.js'
 import type { Settings } from './settings.js'
 
-const caps: ConnectionCaps = Object.freeze({ inAll: 8192, perAddress: 500 })
+interface ForwarderParts {
+  readonly notes: RequestNotes
+  readonly settings: Settings
+  readonly clock: Pick<Clock, 'elapsed'>
+  readonly instance: Pick<Instance, 'ownProxy'>
+}
+
+const caps = { inAll: 8192, perAddress: 500 }
+const nobody: AddressTest = () => false
 const unknownHost: OwnAnswer = { status: 404, sentence: 'Nothing is served under this name here.' }
 const unknownPath: OwnAnswer = { status: 404, sentence: 'Nothing is served under this path here.' }
 
 /** Hostnames over plain HTTP, on one port of this process. */
 export class ForwarderDriver implements ProxyDriver {
   readonly name = 'the built-in forwarder'
-  readonly abilities: readonly ProxyAbility[] = ['headers', 'ip_allowlist', 'redirect']
+  readonly abilities: readonly ProxyAbility[] = [
+    'basic_auth',
+    'headers',
+    'ip_allowlist',
+    'redirect',
+    'rate_limit'
+  ]
   readonly lackRemedy =
     'leave it out (of TLS: ssl_mode off), or have the platform serve domains by a proxy that can, such as Caddy, by a plugin that drives it'
   readonly fallback = true
@@ -41,14 +67,21 @@ export class ForwarderDriver implements ProxyDriver {
   #hosts: HostTable = hostTableOf({ routes: [] })
   /** By the id of a route. */
   #compiled = new Map<string, CompiledRoute>()
+  #platform: CompiledPlatform | undefined
+  readonly #platformTarget = createSwitchable(null)
+  #isTrusted: AddressTest = nobody
+  readonly #rates: RateLimits
+  readonly #passwords: PasswordChecks
+  readonly #bcrypt = new BcryptThread()
   #server: ForwardingServer | undefined
   #fault: string | null = null
   #isStopped = false
 
-  constructor(
-    private readonly settings: Settings,
-    private readonly notes: RequestNotes
-  ) {}
+  constructor(private readonly parts: ForwarderParts) {
+    const now = (): number => parts.clock.elapsed()
+    this.#rates = new RateLimits(now)
+    this.#passwords = new PasswordChecks(now, (password, hash) => this.#bcrypt.verify(password, hash))
+  }
 
   /** Why nothing is served; null where it is, or has not been asked for. */
   fault(): string | null {
@@ -56,14 +89,22 @@ export class ForwarderDriver implements ProxyDriver {
   }
 
   async load(table: RoutingTable): Promise<void> {
-    const context = { abilities: this.abilities, limits: defaultLimits }
+    const context = {
+      abilities: this.abilities,
+      limits: defaultLimits,
+      rates: this.#rates,
+      passwords: this.#passwords
+    }
     const compiled = new Map(
       table.routes.map(route => [route.id, compileRoute(route, this.#containers.for(route), context)])
     )
-    // Both in one turn: a request meets the former table, or this one.
+    // All in one turn: a request meets the former table, or this one.
     this.#hosts = hostTableOf(table)
     this.#compiled = compiled
+    this.#platform = this.#compilePlatform(table.platform)
+    this.#isTrusted = addressesIn(table.trustedProxies) ?? nobody
     this.#containers.keepOnly(table.routes)
+    this.#rates.keepOnly(new Set(compiled.keys()))
     await this.#listen()
   }
 
@@ -79,12 +120,13 @@ export class ForwarderDriver implements ProxyDriver {
   async stop(): Promise<void> {
     this.#isStopped = true
     await this.release()
+    await this.#bcrypt.close()
   }
 
   async release(): Promise<void> {
     const server = this.#server
     this.#server = undefined
-    await server?.close(() => this.#containers.open())
+    await server?.close(() => this.#containers.open() + (this.#platformTarget.current()?.open ?? 0))
   }
 
   async report(hostname: string): Promise<HostReport> {
@@ -97,22 +139,21 @@ export class ForwarderDriver implements ProxyDriver {
 
   async #listen(): Promise<void> {
     if (this.#server !== undefined || this.#isStopped) return
-    const { port, bind } = this.settings
+    const { port, bind } = this.parts.settings
     try {
       const server = await openForwardingServer(
         { host: bind, port },
         {
           limits: defaultLimits,
           observe: (head, request) =>
-            this.notes.begin(head, request, this.#routeOf(head)?.applicationId ?? null),
-          decide: (head, request) => {
-            const route = this.#routeOf(head)
-            const compiled = route === undefined ? undefined : this.#compiled.get(route.id)
-            if (compiled !== undefined) return compiled.decide(head, request)
-            return this.#routesOf(head).length === 0 ? unknownHost : unknownPath
-          }
+            this.parts.notes.begin(head, request, {
+              address: this.#originOf(request).address,
+              applicationId: this.#routeOf(head)?.applicationId ?? null
+            }),
+          decide: (head, request) => this.#decide(head, request)
         },
-        caps
+        // A proxy in front stands for many clients.
+        { ...caps, isExempt: address => this.#isTrusted(address) }
       )
       // It may have been stopped meanwhile.
       if (this.#isStopped) return await server.close(() => 0)
@@ -126,7 +167,7 @@ export class ForwarderDriver implements ProxyDriver {
   }
 
   #routesOf(head: Head): readonly ProxyRoute[] {
-    return this.#hosts.routesOf(hostnameOf(head).replace(/\.$/, ''))
+    return this.#hosts.routesOf(servedName(head))
   }
 
   #routeOf(head: Head): ProxyRoute | undefined {
@@ -134,7 +175,41 @@ export class ForwarderDriver implements ProxyDriver {
     return this.#routesOf(head).find(one => isBelow(one.path, path))
   }
 
+  #compilePlatform(route: PlatformRoute | null): CompiledPlatform | undefined {
+    this.#platformTarget.retarget(
+      route === null ? null : { deploymentId: '', containerId: '', ...route.upstream }
+    )
+    if (route === null) return undefined
+    const { ownProxy } = this.parts.instance
+    return compilePlatform(route, this.#platformTarget, { limits: defaultLimits, shows: ownProxy })
+  }
+
+  #decide(head: Head, request: IncomingMessage): Decision | Promise<Decision> {
+    const path = pathOf(head.path)
+    const { address, origin } = this.#originOf(request)
+    const visit = { path, address, request }
+    if (servedName(head) === this.#platform?.hostname) return this.#platform.decide(visit, origin)
+    const route = this.#routeOf(head)
+    const compiled = route === undefined ? undefined : this.#compiled.get(route.id)
+    if (compiled !== undefined) return compiled.decide(visit, origin)
+    return this.#routesOf(head).length === 0 ? unknownHost : unknownPath
+  }
+
+  #originOf({ socket, headers }: IncomingMessage): {
+    readonly address: string
+    readonly origin: ForwardedOrigin | undefined
+  } {
+    const peer = plainAddress(socket.remoteAddress ?? '')
+    if (!this.#isTrusted(peer)) return { address: peer, origin: undefined }
+    // Node joins several of them; its types do not know that of this one.
+    const claimed = [headers['x-forwarded-for'] ?? []].flat().join(',')
+    const { address, forwardedFor } = originOf(peer, claimed, this.#isTrusted)
+    const proto = headers['x-forwarded-proto'] === 'https' ? 'https' : 'http'
+    return { address, origin: { forwardedFor, proto } }
+  }
+
   #faultOf(hostname: string): string | null {
+    if (hostname === this.#platform?.hostname) return this.#platform.fault
     const routes: readonly ProxyRoute[] = this.#hosts.routesOf(hostname)
     const lacks = new Set(routes.flatMap(route => lackOf(route, this.abilities)))
     return lacks.size === 0
@@ -142,3 +217,6 @@ export class ForwarderDriver implements ProxyDriver {
       : `It is answered with 503, because ${this.name} cannot do ${[...lacks].join(', ')}: ${this.lackRemedy}`
   }
 }
+
+/** A browser may ask by a whole name, with its dot. */
+const servedName = (head: Head): string => hostnameOf(head).replace(/\.$/, '')

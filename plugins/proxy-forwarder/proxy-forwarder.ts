@@ -1,11 +1,15 @@
 import { proxyDrivers } from 'busbar/api/domains'
 import { requestRecorder } from 'busbar/api/requests'
-import { type Contributor, type Health, optional, type StartContext } from 'busbar/sdk'
+import { type Contributor, type Health, kernel, optional, type StartContext } from 'busbar/sdk'
 import { ForwarderDriver } from './forwarder-driver.js'
 import { RequestNotes } from './request-notes.js'
 import type { Settings } from './settings.js'
 
-export const needs = { recorder: optional(requestRecorder) }
+export const needs = {
+  clock: kernel.clock,
+  instance: kernel.instance,
+  recorder: optional(requestRecorder)
+}
 
 /** The running plugin. */
 interface ProxyForwarder {
@@ -17,7 +21,8 @@ export function startProxyForwarder({
   config,
   onStop
 }: StartContext<typeof needs, Settings>): ProxyForwarder {
-  const driver = new ForwarderDriver(config, new RequestNotes(use.recorder))
+  const notes = new RequestNotes(use.recorder)
+  const driver = new ForwarderDriver({ ...use, notes, settings: config })
   onStop(async () => await driver.stop())
   return { driver }
 }

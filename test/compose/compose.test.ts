@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { request } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -120,6 +121,11 @@ test('the compose file runs the platform with a PostgreSQL beside it', { timeout
     return await inspect(found?.Id ?? '')
   }
   const first = await deployed(application)
+  const [named] = await api.call('GET', `${application}/addresses`)
+  const byName = await eventually(
+    'an answer by the name of the application',
+    async () => await textByName(named.url)
+  ).catch((error: unknown) => String(error))
   const firstAddress = await served('one').catch((error: unknown) => String(error))
 
   await t.test(
@@ -161,6 +167,7 @@ test('the compose file runs the platform with a PostgreSQL beside it', { timeout
     "it deploys, proves healthy over the project's network, and serves the direct address to the host",
     async t => {
       t.match(first, { status: 'success', health_status: 'passing' }, first.error_message ?? '')
+      t.equal(byName, 'one', 'its name too, on the port that the compose file opens')
       t.match(firstAddress, new RegExp(`^http://${directHost.replaceAll('.', '\\.')}:2810[0-2]$`))
       t.not(
         new URL(firstAddress).hostname,
@@ -297,11 +304,32 @@ const idOf = async (name: string): Promise<string | undefined> =>
       () => undefined
     )
 
+/** Names below .localhost are this machine's, whatever its resolver says. */
+async function textByName(address: string): Promise<string> {
+  const { host, port } = new URL(address)
+  return await new Promise((resolve, reject) => {
+    const outgoing = request({ host: '127.0.0.1', port, headers: { Host: host } }, answer => {
+      let text = ''
+      answer.on('data', chunk => {
+        text += chunk
+      })
+      answer.on('error', reject)
+      answer.on('end', () => {
+        if (answer.statusCode === 200) resolve(text)
+        else reject(new Error(`${address} answers ${answer.statusCode}`))
+      })
+    })
+    outgoing.on('error', reject)
+    outgoing.end()
+  })
+}
+
 /** A folder with an .env of the test's own, and the compose file run from there. */
 async function prepare(t: Test, [program, ...args]: readonly [string, ...string[]]) {
   const folder = await mkdtemp(join(tmpdir(), 'busbar-compose-'))
   const socket = (process.env.DOCKER_HOST ?? 'unix:///var/run/docker.sock').replace(/^unix:\/\//, '')
   const port = await freePort()
+  const proxyPort = await freePort()
   const variables = {
     COMPOSE_PROJECT_NAME: mark,
     BUSBAR_IMAGE: image,
@@ -311,6 +339,7 @@ async function prepare(t: Test, [program, ...args]: readonly [string, ...string[
     DOCKER_SOCKET: socket,
     BUSBAR_NETWORK: network,
     BUSBAR_PORT: port,
+    BUSBAR_PROXY_PORT: proxyPort,
     BUSBAR_DIRECT_HOST: directHost,
     BUSBAR_DIRECT_PORTS: directPorts,
     BUSBAR_UID: uid,

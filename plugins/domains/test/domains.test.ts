@@ -1,7 +1,7 @@
 import { createTestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { takeAwayFromEngine } from '../../../lab/engine.js'
-import { makeApplication } from './lab.js'
+import { ablePlatform, makeApplication } from './lab.js'
 
 takeAwayFromEngine()
 
@@ -123,6 +123,43 @@ test('a hostname is of one project, and nobody is told whose', async t => {
   await k.runRemovalsNow()
 })
 
+test('what is changed of TLS at one path of a hostname holds for all of them in the application', async t => {
+  const { k } = await ablePlatform(t)
+  const ann = await k.as.session('ann')
+  const first = await makeApplication(ann)
+  const hostname = 'shop.example.com'
+  const add = async (all: string, path: string, ssl_mode: string) =>
+    await ann.post(all, { hostname, path, ssl_mode })
+  const root = await add(first.domains, '/', 'off')
+  t.equal((await add(first.domains, '/api', 'off')).status, 201)
+  t.match(
+    await add(first.domains, '/docs', 'automatic'),
+    { status: 400, body: { code: 'E_DOMAIN_TLS_MIXED', remedy: /change it at one of them/ } },
+    'a new path has the mode of those that are there'
+  )
+  const one = `${first.domains}/${root.body.id}`
+  t.match(await ann.put(one, { hostname, ssl_mode: 'automatic' }), { status: 200 })
+  const modes = async () =>
+    ((await ann.get(first.domains)).body as Array<Record<string, unknown>>).map(
+      ({ path, ssl_mode, force_https }) => [path, ssl_mode, force_https]
+    )
+  t.same(await modes(), [
+    ['/', 'automatic', true],
+    ['/api', 'automatic', true]
+  ])
+  const second = await makeApplication(ann, first.projectId)
+  t.equal((await add(second.domains, '/other', 'automatic')).status, 201)
+  t.match(await ann.put(one, { hostname, ssl_mode: 'off' }), {
+    status: 400,
+    body: { code: 'E_DOMAIN_TLS_MIXED' }
+  })
+  t.same(
+    (await modes()).map(([, mode]) => mode),
+    ['automatic', 'automatic'],
+    'those of another application do not follow'
+  )
+})
+
 test('what leads nowhere or to the platform is refused with the field and what helps', async t => {
   const k = await createTestKernel({ environment: { PUBLIC_BASE_URL: 'https://busbar.example.net' } })
   t.teardown(() => k.close())
@@ -211,7 +248,10 @@ test('route features are checked when they are saved', async t => {
     ['headers', { response: { set: { 'Content-Length': ['1'] } } }],
     ['headers', { response: { set: { 'Set-Cookie': ['token=x'] } } }],
     ['basic_auth', { username: 'a', hashed_password: 'secret' }],
-    ['rate_limit', { rate: 'fast' }]
+    ['basic_auth', { username: 'a', hashed_password: `$2b$31$${'a'.repeat(53)}` }],
+    ['rate_limit', { rate: 'fast' }],
+    ['rate_limit', { rate: '10/s', key: 'header.a b' }],
+    ['rate_limit', { rate: '10/s', key: '{http.request.uri}' }]
   ]
   for (const [type, config] of bad)
     t.match(
@@ -220,7 +260,9 @@ test('route features are checked when they are saved', async t => {
       type
     )
   t.match(await put('magic', {}), { status: 400, body: { code: 'E_FEATURE_TYPE', field: 'feature_type' } })
-  t.match(await put('rate_limit', { rate: '10/s' }), { status: 409, body: { code: 'E_PROXY_UNABLE' } })
+  const limited = await put('rate_limit', { rate: '10/s', key: 'header.X-Api-Key' })
+  t.match(limited, { status: 200, body: { config: { rate: '10/s' } } })
+  t.equal((await owner.delete(`${features}/${limited.body.id}`)).status, 200)
 
   const made = await put('ip_allowlist', { ranges: ['10.0.0.0/8'] })
   t.match(made, { status: 200, body: { feature_type: 'ip_allowlist', enabled: true, domain_id: domain.id } })

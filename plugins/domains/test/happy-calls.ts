@@ -23,6 +23,10 @@ export const happyCalls: HappyCalls = {
         .replace(/[^a-z0-9]/g, '-')}.example.com`
     }
   }),
+  'POST /api/maintenance/proxy/reconcile': async ({ admin }) => ({
+    // Nothing is reconciled while the test has turned the proxy off.
+    expect: (await admin.get('/api/plugins/proxy-forwarder')).body.state === 'running' ? 200 : 409
+  }),
   [`GET ${one}`]: async fixture => ({ ids: await domain(fixture) }),
   [`PUT ${one}`]: async fixture => {
     const { domainId, hostname } = await domain(fixture)

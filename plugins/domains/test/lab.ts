@@ -10,14 +10,19 @@ import { type ProxyDriver, proxyAbilities, proxyDrivers, type RoutingTable } fro
 interface AbleDriver extends ProxyDriver {
   readonly table: RoutingTable | undefined
   refuseWith(reason: string | null): void
+  /** Serves what is automatic with this; `isLocal`: as issued by an authority of its own. */
+  issue(pair: { readonly cert: string; readonly key: string }, isLocal?: boolean): void
 }
 
 async function ableDriver(t: Test): Promise<AbleDriver> {
   let table: RoutingTable | undefined
   let refusal: string | null = null
+  let issued: { readonly cert: string; readonly key: string } | undefined
+  let localAuthority = false
   const server = createTlsServer({
     SNICallback: (name, done) => {
-      const found = table?.routes.find(({ hostname }) => hostname === name)
+      const found = [table?.platform, ...(table?.routes ?? [])].find(route => route?.hostname === name)
+      if (found?.tls.mode === 'automatic') return done(null, issued && createSecureContext(issued))
       const id = found?.tls.mode === 'custom' ? found.tls.certificateId : undefined
       const pair = table?.certificates.find(one => one.id === id)
       done(null, pair && createSecureContext({ cert: pair.chainPem, key: pair.keyPem }))
@@ -46,6 +51,10 @@ async function ableDriver(t: Test): Promise<AbleDriver> {
     refuseWith(reason) {
       refusal = reason
     },
+    issue(pair, isLocal = false) {
+      issued = pair
+      localAuthority = isLocal
+    },
     load: async next => {
       if (refusal !== null) throw new Error(refusal)
       table = next
@@ -53,7 +62,7 @@ async function ableDriver(t: Test): Promise<AbleDriver> {
     retarget: async () => {},
     switchTo: async () => null,
     release: async () => {},
-    report: async () => ({ fault: null, tlsAt: { host: '127.0.0.1', port }, tlsFault: null }),
+    report: async () => ({ fault: null, tlsAt: { host: '127.0.0.1', port }, tlsFault: null, localAuthority }),
     ports: () => ({ http: 80, https: 443 })
   }
 }

@@ -77,10 +77,11 @@ test('a name works from the first deploy, and no request by it fails over furthe
   await Promise.all(visitors)
   t.same(failures, [])
   t.ok(served > 100, `${served} requests served`)
-  t.match((await (await client()).get(`${web.path}/deployments?limit=2`)).body[1], {
-    switch_failed: 0,
-    switch_served: Number
-  })
+  const switched = await until(async () => {
+    const { body } = await (await client()).get(`${web.path}/deployments?limit=2`)
+    return body[1].switch_failed !== null && body[1]
+  }, 'what became of the requests during the first switch')
+  t.match(switched, { switch_failed: 0, switch_served: Number })
 
   t.equal((await (await client()).post(`${web.path}/stop`)).status, 200)
   t.match(await visit(own), { status: 503, text: /not running/ })

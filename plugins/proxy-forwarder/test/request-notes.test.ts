@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import type { ApplicationTargets } from 'busbar/api/domains'
 import type { ProxiedRequest } from 'busbar/api/requests'
-import { until } from 'busbar/sdk/testing'
+import { testClock, until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { WebSocketServer } from 'ws'
 import { ask, type Origin, startOrigin } from '../../direct/test/origin.js'
@@ -26,10 +26,12 @@ interface Lab {
 async function open(t: Test, origin: Origin | null, path = '/'): Promise<Lab> {
   const notes: ProxiedRequest[] = []
   const recorder = { record: (request: ProxiedRequest) => void notes.push(request) }
-  const driver = new ForwarderDriver(
-    { bind: '127.0.0.1', port: 0 },
-    new RequestNotes({ get: () => recorder, whileAvailable: async () => {} })
-  )
+  const driver = new ForwarderDriver({
+    settings: { bind: '127.0.0.1', port: 0 },
+    notes: new RequestNotes({ get: () => recorder, whileAvailable: async () => {} }),
+    clock: testClock(),
+    instance: { ownProxy: { header: 'x-busbar-proxy', value: 'secret' } }
+  })
   t.teardown(async () => await driver.stop())
   const redirect = { type: 'redirect', from: '/moved', to: '/found', statusCode: 302 } as const
   await driver.load(table(route({ hostname: host, applicationId: 'a', path, features: [redirect] })))
