@@ -11,13 +11,14 @@ import { growth } from './growth.js'
 import { lists } from './lists.js'
 import { logins } from './logins.js'
 import { logs } from './logs.js'
+import { proxy } from './proxy.js'
 import { requests } from './requests.js'
 import { removeLeftovers, removeOnSignals } from './rig/leftovers.js'
 import { start } from './start.js'
 import { printTable } from './table.js'
 import { toggles } from './toggles.js'
 
-const benchmarks = [requests, lists, bus, toggles, start, logins, logs, deploys, engines, disk, growth]
+const benchmarks = [requests, lists, bus, toggles, start, logins, logs, deploys, proxy, engines, disk, growth]
 
 const wanted = process.argv.slice(2)
 removeOnSignals()

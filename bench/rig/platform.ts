@@ -117,7 +117,9 @@ export const quietly = {
   LOG_LEVEL: 'info',
   BUSBAR_ROLE: 'all',
   BUSBAR_PLUGINS: '',
-  BUILD_ENGINE: 'classic'
+  BUILD_ENGINE: 'classic',
+  // One that the machine has is measured by itself.
+  BUSBAR_CADDY_PROGRAM: 'none'
 } as const
 
 /** Several, because everybody has a budget of requests; no more than may sign in within a minute. */

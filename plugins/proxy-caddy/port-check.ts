@@ -1,0 +1,31 @@
+import { connect, createServer } from 'node:net'
+
+/**
+ * Whether another program listens on a port. Caddy lets others share its ports, so it would not notice another Caddy, and visitors
+ * would get one or the other.
+ */
+export async function isPortTaken(port: number, bind: string): Promise<boolean> {
+  const code = await new Promise<string | undefined>(resolve => {
+    const server = createServer()
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code))
+    server.listen({ port, host: bind === '' ? undefined : bind, exclusive: true }, () =>
+      server.close(() => resolve(undefined))
+    )
+  })
+  if (code === undefined) return false
+  if (code === 'EADDRINUSE') return true
+  // Caddy may be allowed to what this process is not.
+  return await answers(port, bind === '' ? '127.0.0.1' : bind)
+}
+
+const answers = async (port: number, host: string): Promise<boolean> =>
+  await new Promise<boolean>(resolve => {
+    const socket = connect({ port, host, timeout: 1000 })
+    const end = (isTaken: boolean): void => {
+      socket.destroy()
+      resolve(isTaken)
+    }
+    socket.once('connect', () => end(true))
+    socket.once('error', () => end(false))
+    socket.once('timeout', () => end(false))
+  })
