@@ -1,17 +1,19 @@
-import { execFile } from 'node:child_process'
-import { readdir, readFile, rmdir } from 'node:fs/promises'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
+import { appendFile, mkdir, readdir, readFile, rmdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { TestState } from 'busbar/sdk/testing'
 import { settingsFrom, until } from 'busbar/sdk/testing'
 import type Docker from 'dockerode'
+import { pino } from 'pino'
+import { createExec } from '../core/exec/exec.js'
 import { EngineClient } from '../plugins/runtime-docker/engine-client.js'
-import { liftLimits } from '../plugins/runtime-docker/host/host-limits.js'
+import { liftLimits, liftRules } from '../plugins/runtime-docker/host/host-limits.js'
 import { installationTag } from '../plugins/runtime-docker/host/installation-tag.js'
+import { localTools } from '../plugins/runtime-docker/host/local-tools.js'
 import { settings } from '../plugins/runtime-docker/settings.js'
 import { removeFromEngine } from './engine-cleanup.js'
+import { installationsFile } from './installations.js'
 
-const execute = promisify(execFile)
+const tools = localTools(createExec({ log: pino({ level: 'silent' }) }))
 
 /**
  * Takes away what an installation keeps on the engine as long as it has projects: containers, images, volumes and
@@ -24,20 +26,37 @@ export async function removeInstallation({ directory }: Pick<TestState, 'directo
   if (instanceId !== '') await removeInstallationFromEngine(instanceId)
 }
 
-/** The same, when its id is known; of the engine that it was on. Rules of a network of that engine's own go with it. */
+/** Those that tests of this process have started beside that of the machine, and may have killed. */
+export const secondEngines = new Set<Docker>()
+
+/** The same, when its id is known; of `docker`, or of every engine that this process knows. */
 export async function removeInstallationFromEngine(instanceId: string, docker?: Docker): Promise<void> {
+  await mkdir(dirname(installationsFile), { recursive: true })
+  await appendFile(installationsFile, `${instanceId}\n`)
   await removeFromEngine(instanceId, docker)
-  await removeGroups(`busbar${installationTag(instanceId)}`)
-  if (await mayHaveRules(instanceId))
-    await liftLimits(new EngineClient(settingsFrom(settings, process.env)), instanceId)
+  if (docker === undefined) for (const one of secondEngines) await removeIfItAnswers(instanceId, one)
+  await removeGroupsOf(instanceId)
+  await removeRules(instanceId)
 }
 
-/** To look is cheap for root alone. */
-async function mayHaveRules(instanceId: string): Promise<boolean> {
-  return await execute('iptables-save', ['-t', 'filter']).then(
-    ({ stdout }) => stdout.includes(`BUSBAR-${installationTag(instanceId)}-`),
-    () => true
+async function removeIfItAnswers(instanceId: string, docker: Docker): Promise<void> {
+  const answers = await docker.ping().then(
+    () => true,
+    () => false
   )
+  // What is on one that was killed goes when that is closed.
+  if (answers) await removeFromEngine(instanceId, docker)
+}
+
+/**
+ * Those in the packet filter of this machine. Who may look there changes it by the same programs; the others ask the engine, which
+ * takes a container. Those of a network of a second engine's own go with that.
+ */
+async function removeRules(instanceId: string): Promise<void> {
+  const seen = await tools.run(['iptables-save', '-t', 'filter']).catch(() => undefined)
+  if (seen === undefined || seen.code !== 0)
+    await liftLimits(new EngineClient(settingsFrom(settings, process.env)), instanceId)
+  else if (seen.output.includes(`BUSBAR-${installationTag(instanceId)}-`)) await liftRules(tools, instanceId)
 }
 
 const groupsMs = 10_000
@@ -60,8 +79,12 @@ export async function controlGroups(begin: string): Promise<readonly string[]> {
   return found.flat()
 }
 
-/** The last process of a container that was removed may end a moment later than that. What a container is in stays, and shows in `leftovers.ts`. */
-async function removeGroups(begin: string): Promise<void> {
+/**
+ * The control groups of an installation. The last process of a container that was removed may end a moment later than that. What a
+ * container is in stays, and shows in `leftovers.ts`.
+ */
+export async function removeGroupsOf(instanceId: string): Promise<void> {
+  const begin = `busbar${installationTag(instanceId)}`
   const areGone = async (): Promise<boolean> => {
     for (const group of await controlGroups(begin)) await removeGroup(group)
     return (await controlGroups(begin)).length === 0

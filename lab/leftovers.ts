@@ -8,7 +8,8 @@
  *     leftovers compare before.json                            # LEFT: network busbar-…
  *     leftovers each plugins/deployments/test/*.test.ts        # runs each alone and says what it left
  *
- * What is left is only reported: the status of `compare` is 0, that of `each` is 1 when a file failed.
+ * The status of `compare` is 3 when some of it is certainly that of tests, of the installations that they have taken away (`installations.ts`);
+ * that of `each` is 1 when a file failed.
  */
 import { execFile, spawnSync } from 'node:child_process'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
@@ -17,8 +18,10 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import Docker from 'dockerode'
+import { instanceLabel } from '../plugins/runtime-docker/labels.js'
 import { listTestDatabases } from '../sdk/testing/cluster.js'
 import { controlGroups } from './installation.js'
+import { leftByTests, readInstallations } from './installations.js'
 import { withoutKept } from './kept-images.js'
 
 const execute = promisify(execFile)
@@ -54,12 +57,17 @@ async function onEngine(): Promise<string[]> {
   const networks = await docker.listNetworks()
   const { Volumes: volumes } = await docker.listVolumes()
   const images = withoutKept(await docker.listImages({ all: true }))
+  const ownerOf = (labels: Readonly<Record<string, string>> | null | undefined): string => {
+    const id = labels?.[instanceLabel]
+    return id === undefined ? '' : ` of the installation ${id}`
+  }
   return [
     ...containers.map(
-      ({ Id, Names, Image }) => `container ${Id.slice(0, 12)} ${Names.join(' ')} of ${Image}`
+      ({ Id, Names, Image, Labels }) =>
+        `container ${Id.slice(0, 12)} ${Names.join(' ')} of ${Image}${ownerOf(Labels)}`
     ),
-    ...networks.map(({ Id, Name }) => `network ${Id.slice(0, 12)} ${Name}`),
-    ...(volumes ?? []).map(({ Name }) => `volume ${Name}`),
+    ...networks.map(({ Id, Name, Labels }) => `network ${Id.slice(0, 12)} ${Name}${ownerOf(Labels)}`),
+    ...(volumes ?? []).map(({ Name, Labels }) => `volume ${Name}${ownerOf(Labels)}`),
     ...images.map(
       ({ Id, RepoTags, Labels }) =>
         `image ${Id.slice(7, 19)} ${(RepoTags ?? []).join(' ')} ${JSON.stringify(Labels ?? {})}`
@@ -121,7 +129,7 @@ const databases = async (): Promise<string[]> => (await listTestDatabases()).map
 /** The engine takes interfaces and networks away some time after it has said so. */
 const settleMs = 5_000
 
-async function printNew(before: Look, title = ''): Promise<void> {
+async function printNew(before: Look, title = ''): Promise<Look> {
   const known = new Set(before)
   const end = performance.now() + settleMs
   let left: Look
@@ -130,6 +138,7 @@ async function printNew(before: Look, title = ''): Promise<void> {
     if (left.length > 0) await sleep(250)
   } while (left.length > 0 && performance.now() < end)
   for (const line of left) console.log(`LEFT: ${title}${line}`)
+  return left
 }
 
 const [mode, ...names] = process.argv.slice(2)
@@ -137,7 +146,8 @@ const [file] = names
 if (mode === 'save' && file !== undefined) {
   await writeFile(file, JSON.stringify(await look(), null, 2))
 } else if (mode === 'compare' && file !== undefined) {
-  await printNew(JSON.parse(await readFile(file, 'utf8')) as Look)
+  const left = await printNew(JSON.parse(await readFile(file, 'utf8')) as Look)
+  if (leftByTests(left, await readInstallations()).length > 0) process.exitCode = 3
 } else if (mode === 'each') {
   for (const name of names) {
     const before = await look()

@@ -154,8 +154,16 @@ make_docker_26() {
   import_root "$root" docker:26-lab 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 }
 
+is_there() { if docker image inspect "$1" >/dev/null 2>&1; then echo "$1: there"; else return 1; fi; }
+
 ensure() { # ensure NAME MAKE PUBLIC
-  if docker image inspect "$1" >/dev/null 2>&1; then echo "$1: there"; return; fi
+  if is_there "$1"; then return; fi
+  # One at a time: whoever makes the same later takes its name from the one that is there, which stays without any.
+  ( ! command -v flock >/dev/null || flock 9; make_missing "$@" ) 9<"${BASH_SOURCE[0]}"
+}
+
+make_missing() {
+  if is_there "$1"; then return; fi
   rm -rf "$work/busybox"* "$work"/root-*
   if can_make; then
     "$2"

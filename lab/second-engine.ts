@@ -9,7 +9,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { until } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
+import { instanceLabel } from '../plugins/runtime-docker/labels.js'
 import { requireEngine, type Skippable } from './engine.js'
+import { removeGroupsOf, secondEngines } from './installation.js'
 
 const execute = promisify(execFile)
 const readyMs = 60_000
@@ -185,20 +187,26 @@ export async function startSecondEngine(options: SecondEngineOptions = {}): Prom
 
   const close = async (): Promise<void> => {
     if (running === undefined) await start().catch(() => {})
-    for (const { Id } of await docker.listContainers({ all: true }).catch(() => [])) {
+    const containers = await docker.listContainers({ all: true }).catch(() => [])
+    const networks = await docker.listNetworks({ filters: { type: ['custom'] } }).catch(() => [])
+    for (const { Id } of containers) {
       await docker
         .getContainer(Id)
         .remove({ force: true, v: true })
         .catch(() => {})
     }
     // Their bridges are interfaces of the machine.
-    for (const { Id } of await docker.listNetworks({ filters: { type: ['custom'] } }).catch(() => []))
+    for (const { Id } of networks)
       await docker
         .getNetwork(Id)
         .remove()
         .catch(() => {})
+    secondEngines.delete(docker)
     await end('SIGTERM')
     await endProcessesOf(root)
+    // Control groups are directories of the machine, whichever engine has made them.
+    const owners = [...containers, ...networks].flatMap(({ Labels }) => Labels?.[instanceLabel] ?? [])
+    for (const instanceId of new Set(owners)) await removeGroupsOf(instanceId)
     await execute(
       'ip',
       namespace === undefined ? ['link', 'delete', bridge] : ['netns', 'delete', namespace]
@@ -210,6 +218,7 @@ export async function startSecondEngine(options: SecondEngineOptions = {}): Prom
 
   try {
     await start()
+    secondEngines.add(docker)
     for (const image of options.images ?? []) await copyImage(image, docker)
   } catch (error) {
     await close()

@@ -6,8 +6,8 @@ interface Statement {
   readonly values: readonly unknown[]
 }
 
-/** By the clock, whatever else is done: who waits for locks. */
-const isPeriodic = (text: string): boolean => text.includes('pg_blocking_pids')
+/** By the clock, whatever else is done: who waits for locks, how many there are, and who holds what was refused. */
+const isPeriodic = (text: string): boolean => /pg_blocking_pids|pg_lock_status/.test(text)
 
 /** Tells `listener` of everything that this process sends to PostgreSQL, by whomever, until the returned function is called. */
 export function listenToStatements(listener: (statement: Statement) => void): () => void {

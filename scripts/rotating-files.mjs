@@ -7,6 +7,20 @@ import { rotatingSample } from './rotating-sample.mjs'
 const families = [
   {
     // A sample within one file.
+    title: 'what neighbours do while plugins are off',
+    files: /^test\/kernel\/off-and-on\.test\.ts$/,
+    always: ['test/kernel/off-and-on.test.ts'],
+    others: 0
+  },
+  {
+    // A sample within one file.
+    title: 'malformed values of one field',
+    files: /^test\/http\/malformed\.test\.ts$/,
+    always: ['test/http/malformed.test.ts'],
+    others: 0
+  },
+  {
+    // A sample within one file.
     title: 'Dockerfiles as people write them',
     files: /^plugins\/builds\/test\/ordinary-builds\.test\.ts$/,
     always: ['plugins/builds/test/ordinary-builds.test.ts'],
@@ -19,13 +33,27 @@ const families = [
       'plugins/builds/test/build-engine-docker.test.ts',
       'plugins/builds/test/build-engine-docker-26.test.ts'
     ],
-    others: 4
+    others: 3
   },
   {
     title: 'kill -9 of an engine during a deploy',
     files: /^plugins\/deployments\/test\/engine-crash-/,
     always: ['plugins/deployments/test/engine-crash-steps.test.ts'],
     others: 1
+  },
+  {
+    // A sample within one file.
+    title: 'a fault at a boundary of a deploy',
+    files: /^plugins\/deployments\/test\/faults\.test\.ts$/,
+    always: ['plugins/deployments/test/faults.test.ts'],
+    others: 0
+  },
+  {
+    title: 'kill -9 of an engine while something else than a deploy is under way',
+    files:
+      /^plugins\/(?:terminal\/test\/engine-lost(?:-live-restore)?|metrics\/test\/faults|logs\/test\/killed-engine|deployments\/test\/health-engine)\.test\.ts$/,
+    always: [],
+    others: 2
   },
   {
     title: 'kill -9 of the platform or its database during a deploy',

@@ -4,6 +4,7 @@
  */
 import { pathToFileURL } from 'node:url'
 import tap from 'tap'
+import { beginFile } from './test-cpu.mjs'
 
 let current = tap
 
@@ -12,6 +13,7 @@ export function runGroup(files) {
   for (const file of files)
     tap.test(file, async t => {
       current = t
+      beginFile(file)
       await import(pathToFileURL(file).href)
     })
 }
@@ -24,5 +26,9 @@ export default new Proxy(tap, {
   get(_, name) {
     const value = current[name]
     return typeof value === 'function' ? value.bind(current) : value
+  },
+  set(_, name, value) {
+    current[name] = value
+    return true
   }
 })

@@ -4,8 +4,13 @@
  * Threads have a loader of their own (`core/threads/worker-entry.ts`).
  */
 import { register } from 'node:module'
+import { relative } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
+import { beginFile } from './test-cpu.mjs'
 import { isGroup } from './test-groups.mjs'
 
-if (isMainThread)
-  register('./test-loader-hooks.mjs', import.meta.url, { data: { isGroup: isGroup(process.argv[1]) } })
+const [, program = ''] = process.argv
+if (isMainThread) {
+  register('./test-loader-hooks.mjs', import.meta.url, { data: { isGroup: isGroup(program) } })
+  if (program.endsWith('.test.ts')) beginFile(relative(process.cwd(), program))
+}

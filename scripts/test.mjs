@@ -1,11 +1,11 @@
 /**
- * `npm test`: every test file, by tap, or those below the folders that are named as arguments. Files of a folder share processes
+ * `npm test`: every test file, by tap, or those below the folders that are named as arguments. Files share processes
  * (`test-groups.mjs`); files that are named do not. Of some families a run of everything takes a sample (`rotating-files.mjs`);
  * `--rotating` runs these families alone. Other options go to tap.
  */
 import { spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { dirname, join, normalize } from 'node:path'
+import { basename, dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ofFamilies, withoutThoseOfOtherCommits } from './rotating-files.mjs'
 import { groupsFolder, groupsOf } from './test-groups.mjs'
@@ -22,13 +22,10 @@ function testFiles() {
     .sort()
 }
 
-/** The program that runs the files of a group; what it is called says which they are. */
+/** The program that runs the files of a group; what it is called says which they are. tap runs programs in the order of their names. */
 function writeGroup(files, at) {
-  const [first = ''] = files
-  const area = dirname(first)
-    .replace(/^plugins\/|\/test$/g, '')
-    .replaceAll('/', '-')
-  const path = join(groupsFolder, `${area}-${at}.mjs`)
+  const name = files.length === 1 ? basename(files[0], '.test.ts') : `${files.length}-files`
+  const path = join(groupsFolder, `${String(at).padStart(3, '0')}-${name}.mjs`)
   const list = files.map(file => `  ${JSON.stringify(file)}`).join(',\n')
   writeFileSync(
     join(root, path),
@@ -40,6 +37,8 @@ function writeGroup(files, at) {
 /** `folders`: none for all. */
 function programs(folders) {
   rmSync(join(root, groupsFolder), { recursive: true, force: true })
+  // Of a run before (`lab/installations.ts`).
+  rmSync(join(root, '.lab/installations'), { force: true })
   mkdirSync(join(root, groupsFolder), { recursive: true })
   const below = folders.map(folder => join(normalize(folder), '/'))
   const all = isRotating ? ofFamilies(testFiles()) : testFiles()
@@ -47,7 +46,7 @@ function programs(folders) {
     below.length === 0
       ? withoutThoseOfOtherCommits(all)
       : all.filter(file => below.some(folder => file.startsWith(folder)))
-  return groupsOf(files).map((group, at) => (group.length === 1 ? group[0] : writeGroup(group, at)))
+  return groupsOf(files).map(writeGroup)
 }
 
 const isFolder = argument =>

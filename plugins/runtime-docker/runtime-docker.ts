@@ -1,5 +1,6 @@
 import { containerRuntime, engineInventory } from 'busbar/api/containers'
 import { imageService } from 'busbar/api/images'
+import { platformParts } from 'busbar/api/platform'
 import { projectDirectory, projectTeardown } from 'busbar/api/projects'
 import {
   type Contributor,
@@ -99,6 +100,19 @@ export function runtimeDockerContributions(
       const { containers } = await runtime.info()
       return `ok (${containers} containers${shortcomings[runtime.hostLimits.kind] ?? ''}${runtime.limits.groups.state.kind === 'failed' ? unbounded : ''}${runtime.limits.bridges.state.kind === 'failed' ? learning : ''})`
     }
+  })
+  contribute(platformParts, 'engine', {
+    parts: () => [
+      {
+        id: 'docker',
+        name: 'Docker Engine',
+        description: 'Runs containers and keeps images',
+        fault: async () => {
+          await runtime.info()
+          return null
+        }
+      }
+    ]
   })
   contribute(configChecks, 'runtime-docker', {
     warnings: async () => {

@@ -34,7 +34,7 @@ export const equivalents: readonly Equivalent[] = [
     why: 'a copier that is not there throws like one that refuses; only the time differs'
   },
   {
-    file: 'core/config/did-you-mean.ts',
+    file: 'core/schemas/did-you-mean.ts',
     text: 'Math.min((next[j] ?? 0) + 1, (row[j + 1] ?? 0) + 1, (row[j] ?? 0) + (letter === b[j] ? 0 : 1))',
     change: 'next[j] ?? 0 → next[j]',
     why: 'a row has an entry for each letter; the other side is for the types'

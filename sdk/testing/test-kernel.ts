@@ -279,6 +279,8 @@ async function boot(options: TestKernelOptions, { database, directory }: TestSta
     BUSBAR_DIRECT_PORTS: await directPorts,
     // Any free port: files run side by side.
     BUSBAR_PROXY_PORT: '0',
+    // One that the machine has would take its ports of HTTP and TLS.
+    BUSBAR_CADDY_PROGRAM: 'none',
     // A test fetches nothing from the world of its own accord, and builds alike on every machine.
     BUILD_ENGINE: 'classic',
     ...options.environment,

@@ -476,6 +476,21 @@ test('a process that falls silent is forgotten, and found again when it speaks',
   await other.close()
 })
 
+test('that the clock of the machine is set makes no process silent', async t => {
+  const line = new Line()
+  const clock = testClock()
+  const one = createRelay({ signals: line.signals(), log, clock })
+  const other = createRelay({ signals: line.signals(), log, clock })
+  other.watch('b')
+  await until(() => one.isWanted('b'), 'it knows what the other wants')
+  line.isDown = true
+  clock.set(3_600_000)
+  await clock.advance(20_000)
+  t.ok(one.isWanted('b'))
+  await one.close()
+  await other.close()
+})
+
 test('two processes say what they want once each when they meet, and nothing again while both live', async t => {
   const line = new Line()
   const clock = testClock()

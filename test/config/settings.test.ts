@@ -1,8 +1,8 @@
 import { list, maybe, object, type TSchema, Type } from 'busbar/sdk'
 import { test } from 'tap'
-import { unknownName } from '../../core/config/did-you-mean.js'
 import { unknownKeys } from '../../core/config/unknown-keys.js'
 import { readText } from '../../core/config/variables.js'
+import { unknownName } from '../../core/schemas/did-you-mean.js'
 
 test('a name two letters from a known one is taken for it, one of three letters is not', t => {
   const known = ['database', 'jobs']

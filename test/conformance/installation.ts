@@ -15,6 +15,8 @@ export const listedOrigin = 'https://ui.example.com'
 export const setupCode = 'conformance-setup-code'
 
 const root = join(import.meta.dirname, '../..')
+/** As `npm start` has them. */
+const startFlags = ['--max-semi-space-size=4', '--no-allocation-site-pretenuring']
 const startLimitMs = 120_000
 
 /** A process of the platform. */
@@ -41,7 +43,7 @@ export interface InstallationOptions {
   readonly databaseUrl?: string
 }
 
-/** Starts the platform as its operator does: `core/main.ts` in processes of its own, told by environment variables alone. */
+/** Starts the platform as its operator does: by the program of `npm start` in processes of its own, told by environment variables alone. */
 export async function startInstallation({
   processes = 1,
   usesEngine = false,
@@ -80,30 +82,26 @@ export async function startInstallation({
 }
 
 async function startProcess(environment: Readonly<Record<string, string>>): Promise<PlatformProcess> {
-  const child = spawn(
-    process.execPath,
-    ['--import=tsx', '--conditions=busbar-source', join(root, 'core/main.ts')],
-    {
-      cwd: root,
-      env: {
-        PATH: process.env.PATH,
-        HOME: process.env.HOME,
-        ...(process.env.BUSBAR_SUBNETS !== undefined && { BUSBAR_SUBNETS: process.env.BUSBAR_SUBNETS }),
-        HOST: '127.0.0.1',
-        PORT: '0',
-        // Any free port: installations run side by side.
-        BUSBAR_PROXY_PORT: '0',
-        LOG_FORMAT: 'json',
-        BUILD_ENGINE: 'classic',
-        // Who signs in comes from an address of their own, as a proxy tells it.
-        TRUST_PROXY: '127.0.0.1',
-        SETUP_CODE: setupCode,
-        CORS_ORIGINS: listedOrigin,
-        ...environment
-      },
-      stdio: ['ignore', 'pipe', 'inherit']
-    }
-  )
+  const child = spawn(process.execPath, [...startFlags, join(root, 'scripts/start.mjs')], {
+    cwd: root,
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      ...(process.env.BUSBAR_SUBNETS !== undefined && { BUSBAR_SUBNETS: process.env.BUSBAR_SUBNETS }),
+      HOST: '127.0.0.1',
+      PORT: '0',
+      // Any free port: installations run side by side.
+      BUSBAR_PROXY_PORT: '0',
+      LOG_FORMAT: 'json',
+      BUILD_ENGINE: 'classic',
+      // Who signs in comes from an address of their own, as a proxy tells it.
+      TRUST_PROXY: '127.0.0.1',
+      SETUP_CODE: setupCode,
+      CORS_ORIGINS: listedOrigin,
+      ...environment
+    },
+    stdio: ['ignore', 'pipe', 'inherit']
+  })
   const exited = once(child, 'exit')
   const lines = new ProgramLines(child.stdout, 'the platform')
   try {

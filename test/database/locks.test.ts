@@ -154,6 +154,31 @@ for (const [what, hold] of [
   })
 }
 
+test('a statement in a transaction says why that was ended, also where it cannot even be sent any more', async t => {
+  let ended = (): void => {}
+  const isEnded = new Promise<void>(resolve => {
+    ended = resolve
+  })
+  const postgres = await shop(t, {
+    blockingLimitMs: 300,
+    onEnded: () => {
+      // PostgreSQL closes the connection meanwhile, and nobody here hears of it.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+      ended()
+    }
+  })
+  const bad = postgres.for({ plugin: 'bad', kind: 'third-party' })
+  const holding = bad.transaction(async tx => {
+    await bad.query('lock table shop.thing in share mode', undefined, tx)
+    const waiting = postgres.for({ plugin: 'calm', kind: 'built-in' }).query(insert, [2])
+    await isEnded
+    await bad.query('select 1', undefined, tx).finally(() => waiting)
+  })
+  await t.rejects(holding, {
+    message: /^its connection to the database was ended, as it kept shop\.thing locked/
+  })
+})
+
 test('a plugin that keeps only itself waiting, or runs long while nobody waits, is not ended', async t => {
   const ended: unknown[] = []
   const postgres = await shop(t, { blockingLimitMs: 100, onEnded: (...args) => ended.push(args) })

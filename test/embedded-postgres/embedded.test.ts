@@ -20,6 +20,9 @@ async function folder(t: Test): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'busbar-embedded-'))
   await chmod(path, 0o711)
   t.teardown(async () => {
+    // That of a child that was killed writes its files while it ends.
+    const server = await postmasterOf(path).catch(() => undefined)
+    if (server !== undefined) await until(() => !isAlive(server), 'the server has ended')
     await rm(path, { recursive: true, force: true })
   })
   return path
@@ -43,7 +46,7 @@ async function child(t: Test, directory: string): Promise<{ process: ChildProces
   const started = spawn(
     process.execPath,
     [
-      '--import=tsx',
+      `--import=${new URL('../../scripts/test-loader.mjs', import.meta.url).href}`,
       '--conditions=busbar-source',
       fileURLToPath(new URL('embedded-child.ts', import.meta.url)),
       directory

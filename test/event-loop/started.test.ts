@@ -14,22 +14,18 @@ const startLimitMs = 120_000
 test('the platform as it is started tells of an event loop that stands still', async t => {
   const directory = await mkdtemp(join(tmpdir(), 'busbar-started-'))
   const database = await createDatabase()
-  const child = spawn(
-    process.execPath,
-    ['--import=tsx', '--conditions=busbar-source', join(root, 'core/main.ts')],
-    {
-      cwd: root,
-      env: {
-        PATH: process.env.PATH,
-        BUSBAR_DIR: directory,
-        DATABASE_URL: database.url,
-        DOCKER_HOST: `unix://${join(directory, 'no-engine')}`,
-        PORT: '0',
-        LOG_FORMAT: 'json'
-      },
-      stdio: ['ignore', 'pipe', 'inherit']
-    }
-  )
+  const child = spawn(process.execPath, [join(root, 'scripts/start.mjs')], {
+    cwd: root,
+    env: {
+      PATH: process.env.PATH,
+      BUSBAR_DIR: directory,
+      DATABASE_URL: database.url,
+      DOCKER_HOST: `unix://${join(directory, 'no-engine')}`,
+      PORT: '0',
+      LOG_FORMAT: 'json'
+    },
+    stdio: ['ignore', 'pipe', 'inherit']
+  })
   const exited = once(child, 'exit')
   t.teardown(async () => {
     child.kill('SIGKILL')

@@ -296,3 +296,22 @@ test('when the platform exits its processes die with it', async t => {
 })
 
 const href = (path: string) => new URL(path, import.meta.url).href
+
+test('a server runs for as long as it is wanted', async t => {
+  const abort = new AbortController()
+  let isReady = false
+  const running = sh('echo ready; exec sleep 60', {
+    timeoutMs: Number.POSITIVE_INFINITY,
+    signal: abort.signal,
+    onLine: () => {
+      isReady = true
+    }
+  })
+  const ended = running.then(
+    () => 'by itself',
+    () => 'by the signal'
+  )
+  await until(async () => isReady, 'that it runs')
+  abort.abort(new Error('enough'))
+  t.equal(await ended, 'by the signal')
+})

@@ -52,7 +52,11 @@ export class Rig {
     const container = await startContainer()
     const file = fileURLToPath(new URL('platform-process.ts', import.meta.url))
     const child = fork(file, [String(container.port)], {
-      execArgv: ['--expose-gc', '--import=tsx', '--conditions=busbar-source']
+      execArgv: [
+        '--expose-gc',
+        `--import=${new URL('../../scripts/test-loader.mjs', import.meta.url).href}`,
+        '--conditions=busbar-source'
+      ]
     })
     const rig = new Rig(container, child)
     const ready = await rig.#report(startLimitMs)

@@ -36,7 +36,7 @@ import { readKnownHosts } from '../../plugins/builds/ssh/host-key.js'
 import { pemBlocks } from '../../plugins/certificates/pem.js'
 import { inOneLine, subjectNames } from '../../plugins/certificates/subject-names.js'
 import { explainExit } from '../../plugins/deployments/rollout/exit-diagnosis.js'
-import { pathOf } from '../../plugins/domains/api.js'
+import { pathOf, rateLimitKeyOf } from '../../plugins/domains/api.js'
 import { readHostname } from '../../plugins/domains/hostname.js'
 import { readPath } from '../../plugins/domains/path-rule.js'
 import { readFeature } from '../../plugins/domains/route-features.js'
@@ -44,6 +44,14 @@ import { checkedEmail } from '../../plugins/identity/users/email.js'
 import { levelOfLine } from '../../plugins/logs/collect/level.js'
 import { chunksOf, linesOf } from '../../plugins/logs/kept/chunk.js'
 import { isWanted, readFilter } from '../../plugins/logs/kept/history-filter.js'
+import { isAskedFor } from '../../plugins/metrics/prometheus/asked-host.js'
+import { literal } from '../../plugins/proxy-caddy/config/literal.js'
+import { addressIn, hostName } from '../../plugins/proxy-caddy/dns/names.js'
+import { handlersFault } from '../../plugins/proxy-caddy/handlers.js'
+import { isProxyError, readAccessLine } from '../../plugins/proxy-caddy/log/access-line.js'
+import { hostnameIn } from '../../plugins/proxy-caddy/log/hostname-in.js'
+import { TlsFaults } from '../../plugins/proxy-caddy/log/tls-faults.js'
+import { readBasicCredentials } from '../../plugins/proxy-forwarder/basic-credentials.js'
 import { climbs } from '../../plugins/proxy-forwarder/forwarded-path.js'
 import { readLines } from '../../plugins/requests/files/read-lines.js'
 import { isRotatedName } from '../../plugins/requests/files/rotated-files.js'
@@ -65,6 +73,7 @@ import { TarEnd } from '../../plugins/runtime-docker/tar-end.js'
 import { supervisorAnswers } from '../../plugins/runtime-docker/terminal/supervisor-answers.js'
 import { readClientFrame as readTerminalFrame } from '../../plugins/terminal/client-frame.js'
 import { Scrollback } from '../../plugins/terminal/screen/scrollback.js'
+import { originOf } from '../../sdk/http1/forwarded-for.js'
 import { hostnameOf, targetOf } from '../../sdk/http1/forwarding/head.js'
 import { setsPlatformCookie, withoutPlatformCookies } from '../../sdk/http1/forwarding/platform-cookies.js'
 import { setsCookieOfOthers } from '../../sdk/http1/forwarding/sibling-cookies.js'
@@ -257,7 +266,28 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'a distinguished name': inOneLine,
   'a hostname that is to be served': readHostname,
   'the path of a rule': readPath,
+  "a line of Caddy's access log": text =>
+    readAccessLine(text) ||
+    isProxyError(`{"logger":"http.log.access","request":{"host":${JSON.stringify(text)}}}`),
+  "a line of Caddy's own log": text =>
+    new TlsFaults().read(
+      JSON.stringify({ level: 'error', logger: 'tls.obtain', identifier: 'a', error: `[a] ${text}` }).slice(
+        0,
+        65_000
+      )
+    ),
+  'a host as Caddy writes it': text => hostnameIn(text),
+  'a name that Caddy asks for': text => addressIn(`v4-${text}`) || addressIn(`v6-${text}`) || hostName(text),
+  'a text in the configuration of Caddy': text => literal(text),
+  'handlers of Caddy': text =>
+    handlersFault([{ handler: 'headers', request: { set: { [text.slice(0, 50)]: [text] } } }]),
   'the path of a request to a rule': text => climbs(`/${text}`) || pathOf(`/${text}`),
+  'the addresses that a request has come by': text =>
+    originOf('10.0.0.1', text, () => true) && originOf('10.0.0.1', `${text}10.0.0.2`, () => true),
+  'a name and a password for a route': text =>
+    readBasicCredentials(`Basic ${text}`) ?? readBasicCredentials(text),
+  'what shares a limit of rate': text => rateLimitKeyOf(text) ?? rateLimitKeyOf(`{http.request.${text}}`),
+  'the Host of who scrapes figures': text => isAskedFor('127.0.0.1', text),
   'the host of a request': text => hostnameOf({ host: text }),
   'the path of a recorded request': text =>
     maskPath(`/${text}`) ||

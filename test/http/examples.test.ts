@@ -124,8 +124,9 @@ async function send({ method, path, body, values = {} }: Example): Promise<TestA
   )
 }
 
-/** Examples that name or need what cannot be there, by what they are refused with: a secret, the id of somebody else's record, a container. */
+/** Examples that name or need what cannot be there, by what they are refused with: a secret, the id of somebody else's record, a container, another proxy. */
 const refused: Readonly<Record<string, string>> = {
+  'GET /api/maintenance/logs': 'E_SERVICE_LOGS',
   'POST /api/auth/accept-invitation': 'E_INVITATION_NOT_FOUND',
   'POST /api/auth/login/verify': 'E_AUTH_CHALLENGE',
   'POST /api/auth/reset-password': 'E_PASSWORD_RESET',
@@ -134,6 +135,7 @@ const refused: Readonly<Record<string, string>> = {
   'POST /api/auth/totp/enroll/verify': 'E_TOTP_NOT_ENROLLED',
   'POST /api/auth/totp/recovery-codes': 'E_TOTP_DISABLED',
   'POST /api/certificates': 'E_CERTIFICATE_UNREADABLE',
+  'POST /api/maintenance/restart': 'E_SERVICE_RESTART',
   'POST /api/plugins/{pluginId}/purge': 'E_PLUGIN_ON',
   'POST /api/projects/{projectId}/applications/{applicationId}/rollback': 'E_ROLLBACK_FOREIGN',
   'POST /api/projects/{projectId}/applications/{applicationId}/terminal': 'E_TERMINAL_NO_CONTAINER',

@@ -1,6 +1,6 @@
 /**
  * Every operation, asked with values made from its own schemas and with what they forbid.
- * FUZZ_SECONDS (45) is how long; FUZZ_SEED repeats a run that found something.
+ * FUZZ_SECONDS (20) is how long; FUZZ_SEED repeats a run that found something.
  */
 import {
   createTestKernel,
@@ -17,7 +17,7 @@ import { around, contentTypes, spoiled, urlText } from './fuzz-values.js'
 import { newAdmins } from './new-admin.js'
 
 takeAwayFromEngine()
-const seconds = Number(process.env.FUZZ_SECONDS ?? 45)
+const seconds = Number(process.env.FUZZ_SECONDS ?? 20)
 const seed = Number(process.env.FUZZ_SEED ?? 20_260_101)
 const only = process.env.FUZZ_ONLY
 

@@ -18,7 +18,7 @@ function startChild(t: Test, url: string): { child: ChildProcess; said: Set<stri
   const child = spawn(
     process.execPath,
     [
-      '--import=tsx',
+      `--import=${new URL('../../scripts/test-loader.mjs', import.meta.url).href}`,
       '--conditions=busbar-source',
       fileURLToPath(new URL('worker-child.ts', import.meta.url)),
       url

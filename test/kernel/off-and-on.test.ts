@@ -3,6 +3,7 @@ import { containerRuntime } from 'busbar/api/containers'
 import { createTestKernel, type HappyFixture, type TestClient, type TestKernel } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { requireEngine } from '../../lab/engine.js'
+import { rotatingSample } from '../../scripts/rotating-sample.mjs'
 import {
   call,
   fixtureFor,
@@ -116,14 +117,22 @@ test('every non-essential plugin can be turned off and on again, and nobody else
   const optional = running(k)
     .filter(({ discovered }) => 'manifest' in discovered && !discovered.manifest.essential)
     .map(({ id }) => id)
-  for (const set of strangers(k, optional)) {
-    await t.test(`${set.join(', ')}: turned off and on`, async t => {
+  const sets = strangers(k, optional)
+  const nameOf = (set: readonly string[]): string => set.join(', ')
+  // Every operation of every neighbour of every plugin is a product that grows by both.
+  const asked = rotatingSample('what neighbours do while plugins are off', sets.map(nameOf), {
+    always: [],
+    others: Math.ceil(sets.length / 2)
+  })
+  for (const set of sets) {
+    await t.test(`${nameOf(set)}: turned off and on`, async t => {
       const before = order(k)
       const neighbours = set.flatMap(id => neighboursOf(k, id))
       for (const id of set) await turnOff(t, k, admin, id)
       // Those that may use them, and those that they use: nobody else knows that they are there.
       const left = order(k).filter(id => neighbours.includes(id))
-      t.same(await everythingWorks(k, left), [], 'everything of their neighbours works')
+      if (asked.has(nameOf(set)))
+        t.same(await everythingWorks(k, left), [], 'everything of their neighbours works')
       const gone = set.flatMap(id => turnedOffWith(k, id))
       for (const back of before.filter(one => gone.includes(one)))
         t.equal((await admin.post(`/api/plugins/${back}/enable`)).status, 200, `${back} is on`)

@@ -1,28 +1,54 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type Test, test } from 'tap'
 import { groupsOf, isGroup } from '../../scripts/test-groups.mjs'
 
-test('files of one folder share a process, a few each, and every file is in one group', t => {
+const root = join(import.meta.dirname, '..', '..')
+const seconds: Readonly<Record<string, number>> = JSON.parse(
+  readFileSync(join(root, 'scripts/test-seconds.json'), 'utf8')
+)
+
+test('files share processes, those that change what a process has are alone, and every file is in one group', t => {
   const files = [
-    ...Array.from({ length: 12 }, (_, at) => `plugins/projects/test/p${at}.test.ts`),
+    ...Array.from({ length: 40 }, (_, at) => `plugins/projects/test/p${at}.test.ts`),
     'plugins/users/test/u.test.ts',
+    'plugins/deployments/test/d.test.ts',
     'plugins/builds/test/hostile.test.ts',
-    'test/plugins/faulty.test.ts'
+    'test/conformance/faults.test.ts'
   ]
   const groups = groupsOf(files)
   t.same(groups.flat().sort(), [...files].sort())
-  t.ok(groups.every(group => new Set(group.map(file => file.slice(0, file.lastIndexOf('/')))).size === 1))
   t.same(
-    groups.map(({ length }) => length),
-    [4, 4, 4, 1, 1, 1]
+    groups.map(({ length }) => length).sort((a, b) => a - b),
+    [1, 1, 1, 20, 21],
+    'where an engine is used they are apart'
   )
   t.end()
 })
 
-const root = join(import.meta.dirname, '..', '..')
+test('groups take about as long, and those that take longest begin first', t => {
+  const timeOf = (group: readonly string[]): number =>
+    group.reduce((sum, file) => sum + (seconds[file] ?? 4), 0)
+  const long = Object.keys(seconds).filter(file => file.startsWith('plugins/deployments/'))
+  const short = Array.from({ length: 20 }, (_, at) => `plugins/deployments/test/short-${at}.test.ts`)
+  const times = groupsOf([...short, ...long, 'plugins/users/test/u.test.ts']).map(timeOf)
+  t.equal(times.at(-1), 4)
+  t.same(
+    times,
+    times.toSorted((a, b) => b - a)
+  )
+  // But for a file that is alone.
+  const [most = 0, ...others] = times.filter(time => time > 50)
+  t.ok(others.length > 2 && most - (others.at(-1) ?? 0) < 20, times.join())
+  t.same(
+    Object.keys(seconds).filter(file => !existsSync(join(root, file))),
+    [],
+    'what is said to take long exists'
+  )
+  t.end()
+})
 
 /** What tap says of a group of such files, in our report, and which failed. */
 function report(t: Test, files: Readonly<Record<string, string>>) {

@@ -42,7 +42,7 @@ const coreLayers: readonly (readonly string[])[] = [
   ['access', 'events', 'schedules'],
   ['http'],
   ['audit', 'plugins'],
-  ['kernel-plugin', 'kernel-schema', 'kernel-warnings', 'statistics'],
+  ['instance-facts', 'kernel-plugin', 'kernel-schema', 'kernel-warnings', 'statistics'],
   ['kernel'],
   ['main']
 ]

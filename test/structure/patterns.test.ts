@@ -8,7 +8,8 @@ import { type Pattern, patternsIn } from './patterns/pattern-list.js'
 
 const root = join(import.meta.dirname, '../..')
 const { version } = createRequire(import.meta.url)('recheck/package.json') as { version: string }
-const known = join(root, `node_modules/.cache/busbar/patterns-${version}.json`)
+/** Where `npm ci` leaves it. */
+const known = join(root, `.lab/patterns-${version}.json`)
 
 /** Made of a text that is known only at run time, and why that text is ours. */
 const builtOnPurpose: ReadonlyArray<readonly [file: string, reason: string]> = [

@@ -134,10 +134,11 @@ test('it takes as many statements for two hundred members as for one', async t =
       })
     ).filter(text => /identity|projects|notifications\./.test(text) && !text.includes('graphile_worker'))
       .length
-  // What is prepared on a connection for the first time is one more.
-  await told(small)
-  t.equal(await told(large), await told(small))
-  t.equal((await k.query('select 1 from notifications.entry')).length, 1 + 201 + 1)
+  // What is prepared on a connection for the first time is one more, and what is done by the clock may come between.
+  const least = async (project: string): Promise<number> =>
+    Math.min(await told(project), await told(project), await told(project))
+  t.equal(await least(large), await least(small))
+  t.equal((await k.query('select 1 from notifications.entry')).length, 3 * 201 + 3)
 })
 
 test('an inbox holds a thousand, and the oldest go', async t => {

@@ -3,7 +3,7 @@ import type { EngineClient } from '../engine-client.js'
 import { instanceLabel, purposeLabel } from '../labels.js'
 import type { BuildHosts } from './build-hosts.js'
 import type { HostPorts } from './host-ports.js'
-import { withHostTools } from './host-tools.js'
+import { type HostTools, withHostTools } from './host-tools.js'
 import { bridgeOf, bridgePrefix, buildBridgePrefix, installationTag } from './installation-tag.js'
 import { type Family, families, PacketFilter, type SavedTables } from './packet-filter.js'
 import { guardRules, ownRules, type PacketPolicy, reachRules, withoutRules } from './packet-rules.js'
@@ -186,8 +186,15 @@ const textOf = (error: unknown): string => (error instanceof Error ? error.messa
 
 /** Takes the rules of an installation away. */
 export async function liftLimits(engine: EngineClient, instanceId: string): Promise<void> {
+  await withHostTools(engine, instanceId, async tools => {
+    await liftRules(tools, instanceId)
+  })
+}
+
+/** The same with programs of the engine's machine at hand. */
+export async function liftRules(tools: HostTools, instanceId: string): Promise<void> {
   const tag = installationTag(instanceId)
-  await withPacketFilters(engine, instanceId, async filter => {
+  await withFilters(tools, async filter => {
     await restored(filter, saved => withoutRules(saved, tag))
   })
 }
@@ -198,8 +205,12 @@ async function withPacketFilters(
   use: (filter: PacketFilter) => Promise<void>
 ): Promise<void> {
   await withHostTools(engine, instanceId, async tools => {
-    await Promise.all(families.map(async family => await use(new PacketFilter(tools, family))))
+    await withFilters(tools, use)
   })
+}
+
+async function withFilters(tools: HostTools, use: (filter: PacketFilter) => Promise<void>): Promise<void> {
+  await Promise.all(families.map(async family => await use(new PacketFilter(tools, family))))
 }
 
 /** `decide`: from what is there to what `iptables-restore` is to read; undefined changes nothing. `seen`: what was there just now. */

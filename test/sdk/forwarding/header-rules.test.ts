@@ -24,7 +24,7 @@ const sent = (
     framing = 'none',
     requestId
   }: { method?: string; framing?: Head['framing']; requestId?: string } = {}
-) => ({ ...requestHeaders(message(raw, { method }), { path: '/', host: 'my.host', framing }, requestId) })
+) => ({ ...requestHeaders(message(raw, { method }), { path: '/', host: 'my.host', framing }, {}, requestId) })
 
 const own = {
   Host: 'my.host',
@@ -109,7 +109,7 @@ test('an answer names trailers only where some can follow, and no length beside 
         ...(coded ? ([['Transfer-Encoding', 'chunked']] as const) : [])
       ]),
       hasTrailers,
-      undefined
+      { ownHost: undefined }
     )
   })
   t.same(answer(true, true), { Trailer: 'X' })
