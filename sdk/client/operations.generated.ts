@@ -515,6 +515,21 @@ export interface Schemas {
     /** The value, which is sent as `Authorization: Bearer …`. It is shown this once: only its digest is kept. */
     token: string
   }
+  /** How the platform itself is served by its hostname. */
+  DashboardTls: {
+    /** The hostname of the platform itself; empty where it has none. */
+    domain: string
+    /** `automatic`, `custom` or `off`. */
+    ssl_mode: string
+    /** `disabled`: not over TLS. `pending`: no certificate yet. `failed`: none, with the reason in `tls_error`. `active`, `expiring` (less than 14 days left), `expired`: as the certificate that is really served. `local`: by an authority of the proxy's own, which no browser trusts, on purpose. `unknown`: not looked at yet. */
+    tls_status: "unknown" | "disabled" | "pending" | "failed" | "active" | "expiring" | "expired" | "local"
+    /** Who issued the certificate that is served; empty where there is none. */
+    tls_issuer: string
+    /** Until when that is valid. */
+    tls_not_after: string | null
+    /** Why it is not served as it is to be, with what helps; empty where it is. */
+    tls_error: string
+  }
   /** The deploy hook of an application. */
   DeployHook: {
     /** Whether there is a URL that deploys without a credential. */
@@ -851,7 +866,7 @@ export interface Schemas {
     caddy_config_id: string | null
     /** Always null: no credentials are kept for a domain. */
     ssl_credentials_encrypted: null
-    /** `disabled`: not over TLS. `pending`: no certificate yet. `failed`: none, with the reason in `tls_error`. `active`, `expiring` (less than 14 days left), `expired`: as the certificate that is really served. `unknown`: not looked at yet. */
+    /** `disabled`: not over TLS. `pending`: no certificate yet. `failed`: none, with the reason in `tls_error`. `active`, `expiring` (less than 14 days left), `expired`: as the certificate that is really served. `local`: by an authority of the proxy's own, which no browser trusts, on purpose. `unknown`: not looked at yet. */
     tls_status: "unknown" | "disabled" | "pending" | "failed" | "active" | "expiring" | "expired" | "local"
     /** Who issued the certificate that is served. */
     tls_issuer: string | null
@@ -874,7 +889,7 @@ export interface Schemas {
     hostname: string
     /** `automatic`, `custom` or `off`. */
     ssl_mode: string
-    /** `disabled`: not over TLS. `pending`: no certificate yet. `failed`: none, with the reason in `tls_error`. `active`, `expiring` (less than 14 days left), `expired`: as the certificate that is really served. `unknown`: not looked at yet. */
+    /** `disabled`: not over TLS. `pending`: no certificate yet. `failed`: none, with the reason in `tls_error`. `active`, `expiring` (less than 14 days left), `expired`: as the certificate that is really served. `local`: by an authority of the proxy's own, which no browser trusts, on purpose. `unknown`: not looked at yet. */
     tls_status: "unknown" | "disabled" | "pending" | "failed" | "active" | "expiring" | "expired" | "local"
     /** Who issued the certificate that is served; empty where there is none. */
     tls_issuer: string
@@ -929,7 +944,7 @@ export interface Schemas {
     caddy_config_id: string | null
     /** Always null: no credentials are kept for a domain. */
     ssl_credentials_encrypted: null
-    /** `disabled`: not over TLS. `pending`: no certificate yet. `failed`: none, with the reason in `tls_error`. `active`, `expiring` (less than 14 days left), `expired`: as the certificate that is really served. `unknown`: not looked at yet. */
+    /** `disabled`: not over TLS. `pending`: no certificate yet. `failed`: none, with the reason in `tls_error`. `active`, `expiring` (less than 14 days left), `expired`: as the certificate that is really served. `local`: by an authority of the proxy's own, which no browser trusts, on purpose. `unknown`: not looked at yet. */
     tls_status: "unknown" | "disabled" | "pending" | "failed" | "active" | "expiring" | "expired" | "local"
     /** Who issued the certificate that is served. */
     tls_issuer: string | null
@@ -1186,6 +1201,13 @@ export interface Schemas {
     /** How many notifications the caller has not marked as read, on all pages. */
     unread: number
   }
+  /** The log of a part of the installation. */
+  PlatformLogs: {
+    /** Whose log it is. */
+    service: string
+    /** Its newest lines, the newest last; 1 000 at most. */
+    content: string
+  }
   /** A plugin that is installed, and how it is. */
   Plugin: {
     /** The name of its folder, by which paths and other plugins call it. */
@@ -1321,6 +1343,27 @@ export interface Schemas {
     code: string
     /** What `code` is: `totp` for one of the app, `recovery_code` for a recovery code. `totp` unless given. */
     method?: string
+  }
+  /** What the comparison of what the proxy serves with what it should has done. */
+  ProxyReconcilerStatus: {
+    /** How often it is done by itself; 0: the proxy is part of the platform, and is given what changes when it does. */
+    interval_seconds: number
+    /** When it was done last; where it never was, when the plugin was started. */
+    last_run_at: string
+    /** How long that took. */
+    last_duration_ms: number
+    /** Routes that were added then. */
+    last_added: number
+    /** Routes that were changed then. */
+    last_updated: number
+    /** Routes that were taken away then. */
+    last_removed: number
+    /** Why it failed then; empty where it did not. */
+    last_error: string
+    /** How often it was done since the proxy came. */
+    run_count: number
+    /** Differences that were found and repaired since then, beside what was changed on purpose. */
+    total_drift: number
   }
   /** Whether to remove. May be left out, which removes. */
   PurgePlugin: {
@@ -1540,6 +1583,13 @@ export interface Schemas {
     /** What `code` is: `totp` for one of the app, `recovery_code` for a recovery code. `totp` unless given. */
     method?: string
   }
+  /** A part of the installation was restarted. */
+  RestartedService: {
+    /** What was restarted. */
+    service: string
+    /** Always `restarted`. */
+    status: string
+  }
   /** What a variable holds. */
   RevealedVariable: {
     /** The value in clear. */
@@ -1566,6 +1616,31 @@ export interface Schemas {
     created_at: string
     /** When it was set last. */
     updated_at: string
+  }
+  /** The address of this server that domains have to lead to. */
+  ServerIp: {
+    /** The address; empty where it is not known. */
+    effective: string
+    /** How it is known: `env` (BUSBAR_PUBLIC_IP), `detected`, or `unknown`. */
+    source: string
+  }
+  /** A part of the installation. */
+  ServerService: {
+    /** As people know it: `PostgreSQL`. */
+    name: string
+    /** What it is for; where it does not work, why not. */
+    description: string
+    /** `running` or `error`. */
+    status: string
+  }
+  /** What the installation consists of, and how it is. */
+  ServerServices: {
+    /** How many of them work. */
+    healthy: number
+    /** How many there are. */
+    total: number
+    /** Proxy, container engine, builder, database, job queue. */
+    services: Schemas['ServerService'][]
   }
   /** What an application uses now. */
   ServiceMetrics: {
@@ -1939,7 +2014,7 @@ export interface Schemas {
   UpsertRouteFeature: {
     /** What it does. */
     feature_type: "basic_auth" | "headers" | "ip_allowlist" | "redirect" | "rate_limit"
-    /** By type. basic_auth: `username`, `hashed_password` (bcrypt). headers: `request` and/or `response`, each `{ set, add, delete }`. ip_allowlist: `ranges`. redirect: `from`, `to`, `status_code`. rate_limit: `rate` such as `10/s`, `burst`, `key`, `zone`. Unknown keys are refused. */
+    /** By type. basic_auth: `username`, `hashed_password` (bcrypt). headers: `request` and/or `response`, each `{ set, add, delete }`. ip_allowlist: `ranges`. redirect: `from`, `to`, `status_code`. rate_limit: `rate` such as `10/s` (`m`, `h`), so many at once and evenly from then on; `burst`, so many more at once; `key`, what shares a budget: `client_ip`, `header.X-Api-Key`, `all`; `zone`, kept. Unknown keys are refused. */
     config: {}
     /** Whether it is applied; true unless given. */
     enabled?: boolean
@@ -2387,6 +2462,42 @@ export interface Operations {
     query: {}
     body: undefined
     answer: Schemas['Features']
+  }
+  'GET /api/maintenance/logs': {
+    params: {}
+    query: {
+      /** Which part of the installation, by its id: `caddy`, where Caddy serves hostnames. */
+      service?: string
+    }
+    body: undefined
+    answer: Schemas['PlatformLogs']
+  }
+  'GET /api/maintenance/proxy': {
+    params: {}
+    query: {}
+    body: undefined
+    answer: Schemas['ProxyReconcilerStatus']
+  }
+  'POST /api/maintenance/proxy/reconcile': {
+    params: {}
+    query: {}
+    body: undefined
+    answer: Schemas['ProxyReconcilerStatus']
+  }
+  'POST /api/maintenance/restart': {
+    params: {}
+    query: {
+      /** Which part of the installation, by its id: `caddy`, where Caddy serves hostnames. */
+      service?: string
+    }
+    body: undefined
+    answer: Schemas['RestartedService']
+  }
+  'GET /api/maintenance/server-ip': {
+    params: {}
+    query: {}
+    body: undefined
+    answer: Schemas['ServerIp']
   }
   'GET /api/metrics/host': {
     params: {}
@@ -3538,6 +3649,18 @@ export interface Operations {
     body: undefined
     answer: Schemas['RequestSummary']
   }
+  'GET /api/server/dashboard-tls': {
+    params: {}
+    query: {}
+    body: undefined
+    answer: Schemas['DashboardTls']
+  }
+  'GET /api/server/services': {
+    params: {}
+    query: {}
+    body: undefined
+    answer: Schemas['ServerServices']
+  }
   'GET /api/stats': {
     params: {}
     query: {}
@@ -3930,6 +4053,36 @@ export interface NamedOperations {
    */
   GetFeatures: 'GET /api/features'
   /**
+   * Get Logs. The newest lines of the log of a part of the installation. Which have one, the refusal of any other tells.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required.
+   */
+  GetPlatformLogs: 'GET /api/maintenance/logs'
+  /**
+   * Get Proxy Status. How often the proxy was given what it is to serve, and what the newest time has changed. Of a proxy outside of the platform: what the comparison with what it serves has found.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required.
+   */
+  GetProxyReconcilerStatus: 'GET /api/maintenance/proxy'
+  /**
+   * Reconcile Proxy. Reads all domains and where requests go anew, gives them to the proxy, and has that compare what it serves. What went wrong is in `last_error`.
+   *
+   * A token with the scope `write` or a wider one, or a session. The admin role is required.
+   */
+  ReconcileProxy: 'POST /api/maintenance/proxy/reconcile'
+  /**
+   * Restart Service. Ends a part of the installation and starts it anew. Which can be, the refusal of any other tells.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. The admin role is required.
+   */
+  RestartService: 'POST /api/maintenance/restart'
+  /**
+   * Get Server IP. The address that domains have to lead to. It is what BUSBAR_PUBLIC_IP says, or else the address from which the machine reaches the internet, where that is a public one.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required.
+   */
+  GetServerIP: 'GET /api/maintenance/server-ip'
+  /**
    * Get Metrics. What the machine of the platform used. At most 1000 points, the oldest first: a longer time is divided into parts, each with its average. The longer ago, the coarser is what was kept.
    *
    * A token with the scope `metrics` or a wider one, or a session. The admin role is required.
@@ -4202,7 +4355,7 @@ export interface NamedOperations {
    */
   GetDomain: 'GET /api/projects/{projectId}/applications/{applicationId}/domains/{domainId}'
   /**
-   * Update Domain. Replaces the rules of a domain. The former ones are served until the new ones are.
+   * Update Domain. Replaces the rules of a domain. The former ones are served until the new ones are. What is changed of TLS holds for all paths of the hostname in this application.
    *
    * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
    */
@@ -4508,6 +4661,18 @@ export interface NamedOperations {
    */
   GetAllRequestsSummary: 'GET /api/requests/summary'
   /**
+   * Get LTS Status. How the platform itself is served by its own hostname, looked at when somebody asks.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required.
+   */
+  GetDashboardTLS: 'GET /api/server/dashboard-tls'
+  /**
+   * Get Server Services. What the installation consists of beside the platform itself, looked at when somebody asks.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required.
+   */
+  GetServerServices: 'GET /api/server/services'
+  /**
    * Get Stats. How applications, deployments and the machine are, in one answer. Members are told of their own and shared projects, and of neither machine nor instance; a pinned token of its projects.
    *
    * A token with the scope `read` or a wider one, or a session. A token pinned to projects sees those only; an explicit project outside its pins is refused (403).
@@ -4663,6 +4828,11 @@ export const operationKeys: NamedOperations = {
   ListDockerVolumes: 'GET /api/docker/volumes',
   ListDomainTLSStatus: 'GET /api/domains/tls',
   GetFeatures: 'GET /api/features',
+  GetPlatformLogs: 'GET /api/maintenance/logs',
+  GetProxyReconcilerStatus: 'GET /api/maintenance/proxy',
+  ReconcileProxy: 'POST /api/maintenance/proxy/reconcile',
+  RestartService: 'POST /api/maintenance/restart',
+  GetServerIP: 'GET /api/maintenance/server-ip',
   GetHostHistoricalMetrics: 'GET /api/metrics/host',
   StreamHostMetrics: 'GET /api/metrics/host/stream',
   ListNotificationEvents: 'GET /api/notification-events',
@@ -4762,6 +4932,8 @@ export const operationKeys: NamedOperations = {
   ListAllRequestLogs: 'GET /api/requests',
   StreamAllRequestLogs: 'GET /api/requests/stream',
   GetAllRequestsSummary: 'GET /api/requests/summary',
+  GetDashboardTLS: 'GET /api/server/dashboard-tls',
+  GetServerServices: 'GET /api/server/services',
   GetStats: 'GET /api/stats',
   GetSummary: 'GET /api/summary',
   ListAPITokens: 'GET /api/tokens',
