@@ -12,6 +12,8 @@ interface FileToolsParts {
   readonly isInContainer: () => Promise<boolean>
 }
 
+/** Containers may end while they are looked at. */
+const mostLooks = 5
 /** A disk without room takes no further container, so one that is there is kept while it may be needed again. */
 const keptMs = 60_000
 /** It ends by itself soon. */
@@ -88,16 +90,37 @@ export class FileTools {
   /** The engine's processes are seen here by the numbers that it tells, and its folder by root. */
   async #isLocal(dataRoot: string): Promise<boolean> {
     if (process.getuid?.() !== 0 || (await this.parts.isInContainer())) return false
-    const seen = await this.parts.engine.call('list containers', async docker => {
-      const [running] = await docker.listContainers({ limit: 1, filters: { status: ['running'] } })
-      return running === undefined ? undefined : await docker.getContainer(running.Id).inspect()
-    })
-    if (seen === undefined)
-      return await access(dataRoot).then(
-        () => true,
-        () => false
-      )
-    const group = await readFile(`/proc/${seen.State.Pid}/cgroup`, 'utf8').catch(() => '')
-    return group.includes(seen.Id)
+    for (let looks = 0; looks < mostLooks; looks++) {
+      const id = await this.#anyRunning()
+      if (id === undefined)
+        return await access(dataRoot).then(
+          () => true,
+          () => false
+        )
+      const pid = await this.#processOf(id)
+      const group = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '')
+      if (group.includes(id)) return true
+      // One that has ended meanwhile tells nothing.
+      if (pid !== 0 && (await this.#processOf(id)) === pid) return false
+    }
+    return false
+  }
+
+  async #anyRunning(): Promise<string | undefined> {
+    const [running] = await this.parts.engine.call(
+      'list containers',
+      async docker => await docker.listContainers({ limit: 1, filters: { status: ['running'] } })
+    )
+    return running?.Id
+  }
+
+  /** 0: it does not run. */
+  async #processOf(id: string): Promise<number> {
+    const seen = await this.parts.engine.call(
+      'inspect a container',
+      async docker => await docker.getContainer(id).inspect(),
+      { absent: [404] }
+    )
+    return seen?.State.Pid ?? 0
   }
 }
