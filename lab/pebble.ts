@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, request } from 'node:https'
@@ -94,18 +95,26 @@ async function ended(program: ChildProcess): Promise<void> {
   await exit
 }
 
+/** Below those that the system gives to connections, so that none takes one before it is listened on. */
+const lowestPort = 15_000
+const highestPort = 19_999
+
 /** Ports of 127.0.0.1 that nothing listens on. */
 export async function freeTcpPorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createTcpServer()
-      await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-      return server
-    })
-  )
-  const ports = servers.map(server => (server.address() as AddressInfo).port)
-  await Promise.all(servers.map(async server => await new Promise(resolve => server.close(resolve))))
-  return ports
+  const ports = new Set<number>()
+  while (ports.size < count) {
+    const port = randomInt(lowestPort, highestPort + 1)
+    if (await isFree(port)) ports.add(port)
+  }
+  return [...ports]
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createTcpServer()
+  return await new Promise(resolve => {
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
 }
 
 async function fetchText(port: number, path: string, ca: string): Promise<string> {

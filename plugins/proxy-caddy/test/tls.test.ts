@@ -76,7 +76,7 @@ test('a certificate is issued and served, and plain HTTP is led to it', async t 
     const report = await driver.report('elsewhere.example.com')
     return report.tlsFault === null ? undefined : report
   }, 'the reason why none is issued')
-  t.match(tlsFault, /127\.0\.0\.9.*refused/, 'the authority says where it has asked')
+  t.match(tlsFault, /127\.0\.0\.9/, 'the authority says where it has asked')
   t.match(tlsFault, /let its DNS lead to this server/)
   t.match(await driver.report('plain.example.com'), { tlsAt: null, tlsFault: null })
 
