@@ -34,7 +34,8 @@ export async function* logMessages(stream: Readable, hasTerminal: boolean): Asyn
     length = bytes.length - read
     needed = next
     if (messages.length > 0) yield messages
-    if (chunk.length < smallPiece && performance.now() - cameAt < gatherMs) await sleep(gatherMs)
+    const isTrickle = chunk.length < smallPiece && stream.readableLength === 0
+    if (isTrickle && performance.now() - cameAt < gatherMs) await sleep(gatherMs)
     cameAt = performance.now()
     // Very much may have come already, and of that no step waits for anything.
     if (turns.isOver) await turns.pass()
