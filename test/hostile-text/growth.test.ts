@@ -197,7 +197,8 @@ async function messagesIn(text: string, pieceLength: number, hasTerminal: boolea
     bytes.subarray(n * pieceLength, (n + 1) * pieceLength)
   )
   let count = 0
-  for await (const messages of logMessages(Readable.from(pieces, { objectMode: false }), hasTerminal))
+  // A wait for further pieces grows with them, and costs nothing.
+  for await (const messages of logMessages(Readable.from(pieces, { objectMode: false }), hasTerminal, 0))
     count += messages.length
   return count
 }

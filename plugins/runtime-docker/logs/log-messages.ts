@@ -8,7 +8,7 @@ const headerLength = 8
 const longestFrame = 16 * 1024 * 1024
 const lineFeed = 0x0a
 /** What comes in small pieces, one soon after the other, is taken together: to take one costs as much as many lines. */
-const gatherMs = 4
+const usualGatherMs = 4
 const smallPiece = 16 * 1024
 /** Of a terminal there are no frames, so nothing bounds a line. */
 const longestTerminalLine = 64 * 1024
@@ -17,7 +17,11 @@ const longestTerminalLine = 64 * 1024
  * What the engine sends of the log of a container, with times, as messages: all that has come at once, in the order in which the engine
  * keeps them. Rejects with the engine's words where it says in the stream that it could not read on.
  */
-export async function* logMessages(stream: Readable, hasTerminal: boolean): AsyncGenerator<LogMessage[]> {
+export async function* logMessages(
+  stream: Readable,
+  hasTerminal: boolean,
+  gatherMs = usualGatherMs
+): AsyncGenerator<LogMessage[]> {
   const turns = new Turns()
   const split = hasTerminal ? terminalMessages : framedMessages
   let pieces: Buffer[] = []
