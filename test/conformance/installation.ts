@@ -92,6 +92,7 @@ async function startProcess(environment: Readonly<Record<string, string>>): Prom
       PORT: '0',
       // Any free port: installations run side by side.
       BUSBAR_PROXY_PORT: '0',
+      BUSBAR_CADDY_PROGRAM: 'none',
       LOG_FORMAT: 'json',
       BUILD_ENGINE: 'classic',
       // Who signs in comes from an address of their own, as a proxy tells it.

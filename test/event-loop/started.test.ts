@@ -22,6 +22,9 @@ test('the platform as it is started tells of an event loop that stands still', a
       DATABASE_URL: database.url,
       DOCKER_HOST: `unix://${join(directory, 'no-engine')}`,
       PORT: '0',
+      // A Caddy of the machine would outlive a platform that is killed, as it is to.
+      BUSBAR_CADDY_PROGRAM: 'none',
+      BUSBAR_PROXY_PORT: '0',
       LOG_FORMAT: 'json'
     },
     stdio: ['ignore', 'pipe', 'inherit']
