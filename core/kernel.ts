@@ -44,6 +44,7 @@ import { keepListenersInFrames } from './frames/listener-frames.js'
 import { keepProcessRunning } from './frames/process-end.js'
 import { keepServersInFrames } from './frames/server-frames.js'
 import { keepStacksReadable } from './frames/stack-format.js'
+import { refuseHalfRestored } from './half-restored.js'
 import { Edge } from './http/edge.js'
 import { Guard } from './http/guard.js'
 import { Health } from './http/health.js'
@@ -55,6 +56,7 @@ import { RouteTable, type TableEntry } from './http/route-table.js'
 import { SocketTable } from './http/socket-table.js'
 import { StreamCap } from './http/stream-cap.js'
 import { acceptUpgrades, hubRecord, socketRoute } from './http/upgrades.js'
+import { installationOf } from './installation.js'
 import { instanceFacts } from './instance-facts.js'
 import { JobRunner } from './jobs/job-runner.js'
 import { Singletons } from './jobs/singleton.js'
@@ -154,6 +156,7 @@ export async function startKernel({
       destination: logDestination
     })
     await mkdir(settings.directory, { recursive: true, mode: 0o711 })
+    await refuseHalfRestored(settings.directory)
     const keyring = await createKeyring({ directory: settings.directory, environment: process.env, redactor })
 
     // The database: the first thing up, the last thing down.
@@ -181,6 +184,7 @@ export async function startKernel({
     await migrateKernel(async plans => await runMigrations(plans, forever))
     await installCodeGuard(postgres, log)
     const database = pluginDatabase(postgres, 'kernel')
+    const installation = installationOf({ settings, url: server.url, keyring, environment: process.env })
 
     // Who may do what.
     const registry = new ServiceRegistry()
@@ -447,7 +451,14 @@ export async function startKernel({
         resources: resourcesFor(id, { postgres, kinds, owners, removals }),
         notificationKinds: { list: () => events.notificationKinds() }
       }
-      const more: BuiltInServices = { credentials, projectFacts: projects, audit, operations, statistics }
+      const more: BuiltInServices = {
+        credentials,
+        projectFacts: projects,
+        audit,
+        operations,
+        statistics,
+        installation
+      }
       return builtIn ? { ...common, ...more } : common
     }
   }

@@ -4,6 +4,7 @@ import { cutText, healthChecks } from 'busbar/sdk'
 import { readSettings, SettingError } from './config/environment.js'
 import { faultOf } from './frames/fault.js'
 import { catchUncaughtErrors } from './frames/uncaught-errors.js'
+import { HalfRestoredError } from './half-restored.js'
 import { type Kernel, startKernel } from './kernel.js'
 import { release } from './release.js'
 
@@ -74,7 +75,7 @@ function endOnSignals(kernel: Kernel): void {
 }
 
 main().catch((error: unknown) => {
-  const known = error instanceof SettingError
+  const known = error instanceof SettingError || error instanceof HalfRestoredError
   process.stderr.write(
     `Busbar cannot start: ${known || !(error instanceof Error) ? String((error as Error).message) : (error.stack ?? error.message)}\n`
   )

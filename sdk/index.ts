@@ -35,6 +35,7 @@ export {
   pageOf,
   type Rows
 } from './list.js'
+export { LiveFeed } from './live-feed.js'
 export * from './migration.js'
 export * from './notification.js'
 export {
@@ -81,3 +82,4 @@ export * from './turns.js'
 export * from './tx.js'
 export * from './version.js'
 export * from './waits.js'
+export { Wakeable } from './wakeable.js'

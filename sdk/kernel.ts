@@ -1,3 +1,4 @@
+import type { Readable, Writable } from 'node:stream'
 import type { Knex } from 'knex'
 import type { Logger } from 'pino'
 import type { Access, ProjectRole } from './access.js'
@@ -252,6 +253,38 @@ export interface Resources {
   ): Promise<ReadonlyArray<{ readonly id: string; readonly name: string }>>
 }
 
+/**
+ * A connection of its own to the database of the platform, beside the pool and without its limits: for work that takes as
+ * long as the data is large. It sees every schema. Texts of values are the same whatever the server is set to.
+ */
+export interface BulkConnection {
+  /** With `$1` parameters. Without any, `text` may be several statements, whose rows are not answered. */
+  query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>
+  /** The bytes that `copy … to stdout` answers. It fails as the statement does. */
+  copyOut(text: string): Readable
+  /** Takes the bytes of `copy … from stdin`; it has finished when the server has taken them all. */
+  copyIn(text: string): Writable
+  /** What is not committed is rolled back. */
+  close(): Promise<void>
+  /** Ends it at once, with what is under way. */
+  cut(): void
+}
+
+/** Everything that the installation consists of, for the plugin that backs it up. */
+export interface Installation {
+  /** BUSBAR_DIR. */
+  readonly directory: string
+  /** BUSBAR_PLUGINS: folders with third-party plugins beside `<directory>/plugins`. */
+  readonly pluginFolders: readonly string[]
+  /** Names of the environment variables that the platform was given and reads, in order. No values. */
+  variables(): readonly string[]
+  /** The keys that everything stored is sealed with, as `keys.json` holds them: 64 hexadecimal digits by id. Never to be written in clear. */
+  keys(): { readonly current: string; readonly keys: Readonly<Record<string, string>> }
+  connect(): Promise<BulkConnection>
+  /** The schemas of the kernel, its libraries and all plugins, whether these are on, off, or gone. */
+  schemas(connection: Pick<BulkConnection, 'query'>): Promise<readonly string[]>
+}
+
 /** The kernel's services, by the names of a manifest's `grants`. */
 export interface KernelServices {
   readonly database: Database
@@ -275,6 +308,8 @@ export interface KernelServices {
   readonly projectFacts: ProjectFactsCache
   /** For the plugin that shows how the platform is; built-in plugins only. */
   readonly statistics: Statistics
+  /** For the plugin that backs the platform up; built-in plugins only. */
+  readonly installation: Installation
 }
 
 const kernelService = <K extends keyof KernelServices>(name: K): Service<KernelServices[K]> =>
@@ -297,7 +332,8 @@ export const kernel: { readonly [K in keyof KernelServices]: Service<KernelServi
   credentials: kernelService('credentials'),
   operations: kernelService('operations'),
   projectFacts: kernelService('projectFacts'),
-  statistics: kernelService('statistics')
+  statistics: kernelService('statistics'),
+  installation: kernelService('installation')
 }
 
 /** What the guard must know of a project. */

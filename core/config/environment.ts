@@ -31,6 +31,8 @@ export interface Settings {
   readonly behindProxy: boolean
   /** Any variable, for the settings of plugins. */
   readonly variable: Variables
+  /** Names of the variables with a value that have been asked for so far, in order. */
+  readonly usedVariables: () => readonly string[]
 }
 
 /** The value of a variable when the platform was started; undefined when it was unset or empty. */
@@ -41,9 +43,12 @@ export class SettingError extends Error {}
 
 export function readSettings(given: NodeJS.ProcessEnv): Settings {
   const environment = { ...given }
+  const used = new Set<string>()
   const variable: Variables = name => {
     const value = environment[name]?.trim()
-    return value === undefined || value === '' ? undefined : value
+    if (value === undefined || value === '') return undefined
+    used.add(name)
+    return value
   }
   const choice = <T extends string>(name: string, values: readonly T[], fallback: T): T => {
     const value = variable(name)
@@ -89,7 +94,8 @@ export function readSettings(given: NodeJS.ProcessEnv): Settings {
       variable('PUBLIC_BASE_URL') ?? (isLoopback(host) ? `http://localhost:${port}` : undefined)
     ),
     behindProxy: variable('TRUST_PROXY') !== undefined,
-    variable
+    variable,
+    usedVariables: () => [...used].sort()
   })
 }
 

@@ -110,8 +110,11 @@ export const connectionName = (plugin?: string): string =>
 /** The plugin whose connection calls itself so. */
 const pluginCalled = (name: string | null): string | undefined => pluginNames.exec(name ?? '')?.[1]
 
+/** A connection outside of the pool, of a backup or a restore. */
+export const bulkConnectionName = 'busbar bulk'
+
 export const isPlatformCalled = (name: string | null): boolean =>
-  name === connectionName() || name === 'busbar session'
+  name === connectionName() || name === 'busbar session' || name === bulkConnectionName
 
 export interface Client {
   readonly pid: number

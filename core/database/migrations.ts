@@ -46,7 +46,7 @@ interface Applied {
 
 const undefinedTable = '42P01'
 /** "busb", and 1 for migrations: one process at a time migrates. */
-const lock = [0x62757362, 1] as const
+export const migrationLock = [0x62757362, 1] as const
 const lockTimeoutMs = 20_000
 const blockingLimitMs = 2_000
 const never = new AbortController().signal
@@ -115,7 +115,7 @@ async function migrateGroup(
   const letGo = endOnAbort(client, postgres.locks, signal)
   try {
     // Without a limit: another process may be at migrations that take long.
-    await client.query(`set lock_timeout = 0; select pg_advisory_lock(${lock.join()})`)
+    await client.query(`set lock_timeout = 0; select pg_advisory_lock(${migrationLock.join()})`)
     const applied = await readApplied(client)
     refuseLaterDatabase(applied, plans, version)
     for (const plan of group) {
@@ -149,7 +149,7 @@ async function migrateGroup(
         if (plan.isThirdParty) return
       }
     }
-    await client.query(`select pg_advisory_unlock(${lock.join()}); reset lock_timeout`)
+    await client.query(`select pg_advisory_unlock(${migrationLock.join()}); reset lock_timeout`)
     isUsable = true
   } catch (error) {
     if (!signal.aborted) throw storeError(postgres.locks.explain(error, client))

@@ -116,7 +116,7 @@ async function bundleThirdParty(directory: string, { id, main }: Manifest, cache
     sourcemap: 'inline',
     logLevel: 'silent',
     banner: {
-      js: "import { createRequire as busbarRequire } from 'node:module'; const require = busbarRequire(import.meta.url);"
+      js: "import { createRequire as busbarRequire } from 'node:module'; const require = busbarRequire(import.meta['url']);"
     },
     plugins: [
       {

@@ -50,6 +50,11 @@ export function keyringOf(keys: ReadonlyMap<string, Buffer>, current: string) {
   return {
     /** The key that new values are sealed with. */
     current,
+    /** All of them as `keys.json` has them, for a backup. */
+    exported: (): { readonly current: string; readonly keys: Readonly<Record<string, string>> } => ({
+      current,
+      keys: Object.fromEntries([...keys].map(([id, key]) => [id, key.toString('hex')]))
+    }),
     /** `place` becomes associated data: the value opens there and nowhere else. */
     seal(plaintext: string, place: string): string {
       const nonce = randomBytes(nonceBytes)

@@ -7,7 +7,7 @@ import type { ServiceRegistry } from './registry.js'
 /** What third-party plugins do not get. */
 export type BuiltInServices = Pick<
   KernelServices,
-  'audit' | 'credentials' | 'operations' | 'projectFacts' | 'statistics'
+  'audit' | 'credentials' | 'installation' | 'operations' | 'projectFacts' | 'statistics'
 >
 export type CommonServices = Omit<KernelServices, keyof BuiltInServices>
 

@@ -448,6 +448,11 @@ export interface Schemas {
     /** What the names of containers, networks and hosts of the project begin with: `a-z`, `0-9` and inner hyphens, 40 characters at most. The only one of the platform, and never changed. */
     slug: string
   }
+  /** How a recovery key is made. */
+  CreateRecoveryKey: {
+    /** Makes another key where there is one already. Archives of before are opened by the key of before alone. */
+    replace?: boolean
+  }
   /** What is to run in the terminal. */
   CreateTerminalSession: {
     /** The shell to start: `sh`, `bash`, `ash`, `zsh` or `fish`. Left out, and for anything else, it is `sh`. */
@@ -1162,6 +1167,15 @@ export interface Schemas {
     /** All of these together. */
     total: number
   }
+  /** A recovery key, which is needed to restore the platform. */
+  NewRecoveryKey: {
+    /** The key, an age identity. It is shown this once and is kept nowhere: without it nobody can open the archives that are encrypted to it. */
+    recovery_key: string
+    /** What archives are encrypted to from now on. It is no secret. */
+    recipient: string
+    /** When it was made. */
+    created_at: string
+  }
   /** Something that a user is told of. */
   Notification: {
     /** What the notification is called in paths. */
@@ -1200,6 +1214,71 @@ export interface Schemas {
     items: Schemas['Notification'][]
     /** How many notifications the caller has not marked as read, on all pages. */
     unread: number
+  }
+  /** Where archives are uploaded to. The keys are in no answer. */
+  PlatformBackupRemote: {
+    /** The host of the store, with its port; empty: Amazon S3. */
+    endpoint: string
+    /** The region of the bucket. */
+    region: string
+    /** The bucket. */
+    bucket: string
+    /** What the keys of archives begin with. */
+    prefix: string
+    /** Whether it is reached over TLS. */
+    use_ssl: boolean
+  }
+  /** What the store says of these settings now. */
+  PlatformBackupRemoteTrial: {
+    /** Whether the bucket is there and lets these keys in. */
+    ok: boolean
+    /** Why not; left out where it works. */
+    error?: string
+  }
+  /** A backup of the platform, or the attempt to make one. */
+  PlatformBackupRun: {
+    /** What the run is called. */
+    id: string
+    /** When it was asked for. */
+    started_at: string
+    /** When it ended; null while it runs. */
+    finished_at: string | null
+    /** How it is. */
+    status: "running" | "succeeded" | "failed"
+    /** The key of the archive in the bucket of the remote; null where it was not uploaded. */
+    remote_key: string | null
+    /** How long the archive is; 0 while there is none. */
+    size_bytes: number
+    /** Why it failed; null otherwise. */
+    error: string | null
+    /** What it did, one JSON object a line: `time` and `message`. What an archive does not hold is named there. */
+    log: string
+    /** Whether the archive is encrypted. */
+    encrypted: boolean
+  }
+  /** How backups of the platform are. */
+  PlatformBackupStatus: {
+    /** When the last backup ended that succeeded. */
+    last_succeeded_at: string | null
+    /** When the last one was asked for. */
+    last_attempted_at: string | null
+    /** Why the last one failed; null where it succeeded, or none has ended. */
+    last_error: string | null
+    /** Whether archives are uploaded. */
+    remote_enabled: boolean
+    /** Where to; null while no bucket is set. */
+    remote: Schemas['PlatformBackupRemote'] | null
+    /** What becomes of old archives. */
+    retention: {
+      /** Older archives are removed, here and at the remote. */
+      days: number
+      /** So many of the newest are kept, however old they are. */
+      count: number
+    }
+    /** Whether archives are encrypted. */
+    encryption_enabled: boolean
+    /** What they are encrypted to, an age recipient: that of the recovery key, or else of `BACKUP_ENCRYPTION_KEY`. */
+    encryption_recipient: string | null
   }
   /** The log of a part of the installation. */
   PlatformLogs: {
@@ -1467,6 +1546,13 @@ export interface Schemas {
   RecoveryCodes: {
     /** Ten codes, each good once in the place of one of the app. They are shown this once. */
     recovery_codes: string[]
+  }
+  /** What is known of the recovery key. The key itself is not. */
+  RecoveryKey: {
+    /** What archives are encrypted to; null while no key was made. */
+    recipient: string | null
+    /** When the key was made; null while none was. */
+    created_at: string | null
   }
   /** Why a session was not renewed. */
   Refusal: {
@@ -1973,6 +2059,25 @@ export interface Schemas {
     /** A list of handlers of the proxy, applied before forwarding: `headers`, `rewrite`, `redir`, `handle_path`, `subroute`, `authentication`. Checked when it is saved. */
     advanced_config?: unknown
   }
+  /** Where archives are uploaded to. What is left out stays as it is. */
+  UpdatePlatformBackupRemote: {
+    /** Whether archives are uploaded. Left out: it stays. */
+    enabled?: boolean | null
+    /** The host of the store, with its port where it has one; empty: Amazon S3. Left out: it stays. */
+    endpoint?: string
+    /** The region of the bucket. Left out: it stays. */
+    region?: string
+    /** The bucket, which must be there. Left out: it stays. */
+    bucket?: string
+    /** What the keys of archives begin with. Left out: it stays. */
+    prefix?: string
+    /** Whether it is reached over TLS. Left out: it stays. */
+    use_ssl?: boolean | null
+    /** The id of the access key. It is kept encrypted and is in no answer. Left out: it stays. */
+    access_key?: string
+    /** The secret of the access key. It is kept encrypted and is in no answer. Left out: it stays. */
+    secret_key?: string
+  }
   /** What is to change of the own profile. The address cannot be changed. */
   UpdateProfile: {
     /** What to call the user, 1 to 64 characters without control characters. Several users may have the same. Left out, it stays. */
@@ -2000,6 +2105,13 @@ export interface Schemas {
     webhook_secret?: string | null
     /** The branch whose pushes deploy the application; empty for `main`, null for none of its own. Left out, it stays. */
     auto_deploy_branch?: string | null
+  }
+  /** What the remote has become. */
+  UpdatedPlatformBackupRemote: {
+    /** As it is now; without a bucket where none is set. */
+    remote: Schemas['PlatformBackupRemote']
+    /** Always `updated`. */
+    status: string
   }
   /** A certificate with its private key. */
   UploadCertificate: {
@@ -2322,6 +2434,59 @@ export interface Operations {
     query: {}
     body: Schemas['ProveTotp']
     answer: Schemas['RecoveryCodes']
+  }
+  'GET /api/backups': {
+    params: {}
+    query: {
+      /** How many rows at most, from 1 to 200; 20 unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['PlatformBackupRun'][]
+  }
+  'GET /api/backups/recovery-key': {
+    params: {}
+    query: {}
+    body: undefined
+    answer: Schemas['RecoveryKey']
+  }
+  'POST /api/backups/recovery-key': {
+    params: {}
+    query: {}
+    body: Schemas['CreateRecoveryKey']
+    answer: Schemas['NewRecoveryKey']
+  }
+  'PUT /api/backups/remote': {
+    params: {}
+    query: {}
+    body: Schemas['UpdatePlatformBackupRemote']
+    answer: Schemas['UpdatedPlatformBackupRemote']
+  }
+  'POST /api/backups/remote/test': {
+    params: {}
+    query: {}
+    body: Schemas['UpdatePlatformBackupRemote']
+    answer: Schemas['PlatformBackupRemoteTrial']
+  }
+  'POST /api/backups/run': {
+    params: {}
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'GET /api/backups/status': {
+    params: {}
+    query: {}
+    body: undefined
+    answer: Schemas['PlatformBackupStatus']
+  }
+  'POST /api/backups/test': {
+    params: {}
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
   }
   'GET /api/builders': {
     params: {}
@@ -3975,6 +4140,54 @@ export interface NamedOperations {
    */
   RegenerateRecoveryCodes: 'POST /api/auth/totp/recovery-codes'
   /**
+   * Get Runs. Backups of the platform itself, the newest first: its database, files and keys. Those of databases and volumes are lists of their projects.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required.
+   */
+  ListBackupRuns: 'GET /api/backups'
+  /**
+   * Get Recovery Key. Whether there is a recovery key, and what is encrypted to it. The key itself is in no answer.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required.
+   */
+  GetRecoveryKey: 'GET /api/backups/recovery-key'
+  /**
+   * Create Recovery Key. Makes the key that archives are encrypted to from now on, with the keys of the installation in them. The answer has it, this once: it is kept nowhere. Whoever has it and an archive has everything, and whoever restores needs it.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. The admin role is required.
+   */
+  CreateRecoveryKey: 'POST /api/backups/recovery-key'
+  /**
+   * Update Remote. Says where archives are uploaded to, a bucket of a store that speaks the protocol of S3. It beats the environment. The next run uses it.
+   *
+   * A token with the scope `write` or a wider one, or a session. The admin role is required.
+   */
+  UpdateBackupRemote: 'PUT /api/backups/remote'
+  /**
+   * Test Remote Parameters. The same for settings that are not saved: what is left out is taken from those that are. Nothing is changed.
+   *
+   * A token with the scope `write` or a wider one, or a session. The admin role is required.
+   */
+  TestBackupRemoteParams: 'POST /api/backups/remote/test'
+  /**
+   * Trigger Run. Makes a backup now, in the background: one archive of the database as it is at one moment, of the files, and of the keys where there is a recovery key. It is uploaded where a remote is enabled.
+   *
+   * A token with the scope `write` or a wider one, or a session. The admin role is required.
+   */
+  TriggerBackupRun: 'POST /api/backups/run'
+  /**
+   * Get Remote Status. How the last backup went, and what becomes of the next one.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required.
+   */
+  GetBackupStatus: 'GET /api/backups/status'
+  /**
+   * Test Remote. Asks the store whether the bucket is there and lets the stored keys in.
+   *
+   * A token with the scope `write` or a wider one, or a session. The admin role is required.
+   */
+  TestBackupRemote: 'POST /api/backups/test'
+  /**
    * Get Builders. The values that `build_type` may have for git applications, and which of them can be used here.
    *
    * A token with the scope `read` or a wider one, or a session.
@@ -4815,6 +5028,14 @@ export const operationKeys: NamedOperations = {
   EnrollTOTP: 'POST /api/auth/totp/enroll',
   VerifyTOTPEnrollment: 'POST /api/auth/totp/enroll/verify',
   RegenerateRecoveryCodes: 'POST /api/auth/totp/recovery-codes',
+  ListBackupRuns: 'GET /api/backups',
+  GetRecoveryKey: 'GET /api/backups/recovery-key',
+  CreateRecoveryKey: 'POST /api/backups/recovery-key',
+  UpdateBackupRemote: 'PUT /api/backups/remote',
+  TestBackupRemoteParams: 'POST /api/backups/remote/test',
+  TriggerBackupRun: 'POST /api/backups/run',
+  GetBackupStatus: 'GET /api/backups/status',
+  TestBackupRemote: 'POST /api/backups/test',
   ListBuilders: 'GET /api/builders',
   ListCertificates: 'GET /api/certificates',
   UploadCertificate: 'POST /api/certificates',

@@ -165,10 +165,10 @@ test('the kernel tells its own figures to a built-in plugin', async t => {
   })
 
   await t.test('what a plugin no longer serves is forgotten', async t => {
-    await k.disable('platform')
-    t.notOk(await answersOf('GET', '/api/features'))
-    await k.enable('platform')
-    await admin.get('/api/features')
-    t.match(await answersOf('GET', '/api/features'), { answers: { 200: 1 } })
+    await k.disable('audit-logs')
+    t.notOk(await answersOf('GET', '/api/audit-logs'))
+    await k.enable('audit-logs')
+    await admin.get('/api/audit-logs')
+    t.match(await answersOf('GET', '/api/audit-logs'), { answers: { 200: 1 } })
   })
 })
