@@ -27,6 +27,16 @@ export interface ContainerSpec {
    * engine's machine within reach: for programs that the platform chooses, which keep strangers' ones in. Goes with `standard`.
    */
   readonly runsContainers?: true
+  /**
+   * A program of the platform's own that serves its machine, as a proxy does. It is in the network of the machine itself and may
+   * listen on every port of it, `network` does not count then; it has these folders, or files, of the machine at the paths that they
+   * have there, and runs as this user of it. Only where the place of the engine is `here`, and never for what anybody but the
+   * operator has chosen. As another user than root it listens below port 1024 if its image lets its program.
+   */
+  readonly onMachine?: {
+    readonly user: { readonly uid: number; readonly gid: number }
+    readonly folders: ReadonlyArray<{ readonly path: string; readonly readOnly?: boolean }>
+  }
   /** It is not started again when it ends, nor after an outage of the engine. */
   readonly restarts?: false
   readonly healthCommand?: {

@@ -26,7 +26,9 @@ export class ContainerLives {
   async create(spec: ContainerSpec): Promise<string> {
     const config = await this.parts.images.config(spec.image)
     if (config !== undefined) checkDeclared(spec.image, declaredSize(config))
-    const parentGroup = await this.parts.groups.parentOf(spec.owner.projectId)
+    // What serves the machine is not within the limits of all that is deployed there.
+    const parentGroup =
+      spec.onMachine === undefined ? await this.parts.groups.parentOf(spec.owner.projectId) : undefined
     const imageHealth = (config as { readonly Healthcheck?: Docker.HealthConfig } | undefined)?.Healthcheck
     const around = { imageLabels: config?.Labels, imageHealth, parentGroup }
     const { name, ...body } = containerOptions(spec, this.parts.identity, around)

@@ -64,6 +64,29 @@ const runsContainersOptions: Docker.HostConfig & { readonly CgroupnsMode: string
   OomScoreAdj: 0
 }
 
+/** For a program of the platform that serves its machine. Where memory runs out it stays as long as the platform does. */
+const onMachineOptions = ({
+  user,
+  folders
+}: NonNullable<ContainerSpec['onMachine']>): Pick<
+  Docker.HostConfig,
+  'NetworkMode' | 'UsernsMode' | 'CapAdd' | 'SecurityOpt' | 'OomScoreAdj' | 'Mounts'
+> => ({
+  NetworkMode: 'host',
+  // An engine that renames users would lend neither the network of the machine nor its folders.
+  UsernsMode: 'host',
+  CapAdd: ['NET_BIND_SERVICE'],
+  // Whoever is not root gets that right by the file of the program alone, which this would prevent.
+  SecurityOpt: [...(user.uid === 0 ? ['no-new-privileges:true'] : []), 'label=disable'],
+  OomScoreAdj: 0,
+  Mounts: folders.map(({ path, readOnly = false }) => ({
+    Type: 'bind',
+    Source: path,
+    Target: path,
+    ReadOnly: readOnly
+  }))
+})
+
 interface Around {
   /** Those of its image. */
   readonly imageLabels: Labels | null | undefined
@@ -120,9 +143,12 @@ export function containerOptions(
           DriverConfig: { Name: 'local', Options: {} }
         }
       })),
-      ...(spec.runsContainers === true && runsContainersOptions)
+      ...(spec.runsContainers === true && runsContainersOptions),
+      ...(spec.onMachine !== undefined && onMachineOptions(spec.onMachine))
     },
-    NetworkingConfig: { EndpointsConfig: { [spec.network]: {} } }
+    ...(spec.onMachine === undefined
+      ? { NetworkingConfig: { EndpointsConfig: { [spec.network]: {} } } }
+      : { User: `${spec.onMachine.user.uid}:${spec.onMachine.user.gid}` })
   }
 }
 

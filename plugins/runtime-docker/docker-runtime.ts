@@ -42,7 +42,8 @@ import { commandEnvironment, findEngine } from './engine-address.js'
 import { EngineClient } from './engine-client.js'
 import { recoverContainers } from './engine-crash.js'
 import { EngineDescription } from './engine-description.js'
-import { engineEvents } from './engine-events.js'
+import { engineEvents } from './events/engine-events.js'
+import { SharedEvents } from './events/shared-events.js'
 import { unpauseAll } from './files/container-file-use.js'
 import { DiskAccounts } from './files/disk-accounts.js'
 import type { Footprint } from './footprint.js'
@@ -50,7 +51,7 @@ import { usualBuildHosts } from './host/build-hosts.js'
 import type { LimitState } from './host/host-limits.js'
 import type { HostTools } from './host/host-tools.js'
 import { MachineLimits } from './host/machine-limits.js'
-import { engineRanges, hostRanges, type RoutedRange } from './host-ranges.js'
+import { routesAround } from './host-ranges.js'
 import { Identity, type Signatures } from './identity.js'
 import { buildImage } from './image-build.js'
 import { loadImage } from './image-load.js'
@@ -112,6 +113,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   readonly inventory: Inventory
   readonly #description: EngineDescription
   readonly #logs: EngineLogs
+  readonly #events: SharedEvents
 
   constructor(private readonly dependencies: RuntimeDependencies) {
     const { settings, instanceId, log } = dependencies
@@ -141,7 +143,8 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
       instanceId,
       identity,
       limits: this.limits,
-      routes: async () => await this.#routes(),
+      routes: async () =>
+        await routesAround({ engine, instanceId, log, place: async () => await this.#description.place() }),
       pools: settings.subnets
     })
     this.#networks = new ProjectNetworks(this.#bridges, identity, instanceId)
@@ -159,6 +162,10 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     this.#platform = new PlatformContainer(engine, ownContainerNames(settings.own_container))
     this.#description = new EngineDescription({ ...dependencies, engine, platform: this.#platform })
     this.#logs = new EngineLogs(engine, this.#description)
+    const { clock } = dependencies
+    this.#events = new SharedEvents((reading, signal) =>
+      engineEvents({ engine, owners: this.#owners, instanceId, clock, log }, reading, signal)
+    )
     this.inventory = new Inventory({ ...found, platform: this.#platform })
     const buildPlaces = async () =>
       (
@@ -482,18 +489,6 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   }
 
   events(signal: AbortSignal): AsyncIterable<ContainerEvent> {
-    const { instanceId, clock, log } = this.dependencies
-    return engineEvents({ engine: this.#engine, owners: this.#owners, instanceId, clock, log }, signal)
-  }
-
-  async #routes(): Promise<readonly RoutedRange[]> {
-    if ((await this.#description.place()) === 'here') return await hostRanges()
-    return await engineRanges(this.#engine, this.dependencies.instanceId).catch((error: unknown) => {
-      this.dependencies.log.warn(
-        { err: error },
-        "the routes of the engine's machine cannot be read: the ranges of new networks are chosen without them"
-      )
-      return []
-    })
+    return this.#events.follow(signal)
   }
 }

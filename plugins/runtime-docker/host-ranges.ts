@@ -1,5 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { networkInterfaces } from 'node:os'
+import type { EngineInfo } from 'busbar/api/containers'
+import type { Log } from 'busbar/sdk'
 import type { EngineClient } from './engine-client.js'
 import { withHostTools } from './host/host-tools.js'
 import { type AddressRange, parseRange, rangeOf } from './subnet.js'
@@ -27,16 +29,37 @@ export async function hostRanges(): Promise<readonly RoutedRange[]> {
 }
 
 /** The same of the engine's machine, where that is not the platform's, or the platform sees only its container's. */
-export async function engineRanges(
-  engine: EngineClient,
-  instanceId: string
-): Promise<readonly RoutedRange[]> {
+async function engineRanges(engine: EngineClient, instanceId: string): Promise<readonly RoutedRange[]> {
   const { output } = await withHostTools(
     engine,
     instanceId,
     async tools => await tools.run(['cat', routesFile])
   )
   return parseRoutes(output)
+}
+
+interface Around {
+  readonly engine: EngineClient
+  readonly instanceId: string
+  readonly log: Log
+  readonly place: () => Promise<EngineInfo['place']>
+}
+
+/** Those that new networks have to keep clear of; none where the engine's machine does not tell. */
+export async function routesAround({
+  engine,
+  instanceId,
+  log,
+  place
+}: Around): Promise<readonly RoutedRange[]> {
+  if ((await place()) === 'here') return await hostRanges()
+  return await engineRanges(engine, instanceId).catch((error: unknown) => {
+    log.warn(
+      { err: error },
+      "the routes of the engine's machine cannot be read: the ranges of new networks are chosen without them"
+    )
+    return []
+  })
 }
 
 /** A route to so much is a default route, or one half of a VPN's: whatever is more exact comes before it. */

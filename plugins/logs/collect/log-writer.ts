@@ -1,5 +1,5 @@
 import type { LogBatch, LogLine } from 'busbar/api/containers'
-import { Backoff, type Clock, type Log, Turns } from 'busbar/sdk'
+import { Backoff, type Clock, type Log, Turns, Wakeable } from 'busbar/sdk'
 import { chunksOf, type KeptLine, kindOf } from '../kept/chunk.js'
 import { LineTimes } from '../kept/line-time.js'
 import type { CollectStore, KnownContainer, Turn } from './collect-store.js'
@@ -68,7 +68,7 @@ export class LogWriter {
   readonly #turns = new Turns()
   #bytes = 0
   #room: Array<() => void> = []
-  #wake = (): void => {}
+  readonly #change = new Wakeable()
   #writtenAt = Number.NEGATIVE_INFINITY
   /** What comes behind much is likely to be its end, which somebody waits for. */
   #wasMuch = false
@@ -87,7 +87,7 @@ export class LogWriter {
     for (const line of lines) this.#take(waiting, line)
     waiting.places.push({ behind: waiting.come, place })
     this.#waiting.add(waiting)
-    this.#wake()
+    this.#change.wake()
     await this.#until(() => waiting.bytes <= roomOfOne && this.#bytes <= roomOfAll)
   }
 
@@ -135,29 +135,14 @@ export class LogWriter {
 
   /** Waits until something is to be kept, and then for what may still come. */
   async #untilDue(signal: AbortSignal): Promise<void> {
-    while (this.#waiting.size === 0 && !signal.aborted) await this.#change(signal)
+    while (this.#waiting.size === 0 && !signal.aborted) await this.#change.sleep(signal)
     const waitMs = this.#wasMuch ? firstWaitMs : usualWaitMs
     const dueAt = Math.max(performance.now() + firstWaitMs, this.#writtenAt + waitMs)
     while (!signal.aborted && this.#bytes < enoughBytes) {
       const left = dueAt - performance.now()
       if (left <= 0) return
-      await this.#change(signal, left)
+      await this.#change.sleep(signal, left)
     }
-  }
-
-  async #change(signal: AbortSignal, ms?: number): Promise<void> {
-    await new Promise<void>(resolve => {
-      const done = (): void => {
-        clearTimeout(timer)
-        signal.removeEventListener('abort', done)
-        this.#wake = () => {}
-        resolve()
-      }
-      const timer = ms === undefined ? undefined : setTimeout(done, ms)
-      signal.addEventListener('abort', done)
-      this.#wake = done
-      if (signal.aborted) done()
-    })
   }
 
   /** The containers take turns: what is left of one that has much comes behind the others. */

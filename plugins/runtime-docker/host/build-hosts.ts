@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { privateRanges as networks } from 'busbar/sdk/http1'
 import type { Family } from './packet-filter.js'
 
 type Ranges = Readonly<Record<Family, readonly string[]>>
@@ -9,41 +10,10 @@ export interface BuildHosts {
   readonly allowed: Ranges
 }
 
-/**
- * Of networks that a machine is in, or of no network at all: loopback, private, shared, link-local, documentation, multicast,
- * reserved, and what leads to IPv4 by way of IPv6. The same as for what the platform itself fetches for a build.
- */
+/** The same as for what the platform itself fetches for a build; a packet could have the form of IPv4 in IPv6 as well. */
 export const privateRanges: Ranges = {
-  ipv4: [
-    '0.0.0.0/8',
-    '10.0.0.0/8',
-    '100.64.0.0/10',
-    '127.0.0.0/8',
-    '169.254.0.0/16',
-    '172.16.0.0/12',
-    '192.0.0.0/24',
-    '192.0.2.0/24',
-    '192.168.0.0/16',
-    '198.18.0.0/15',
-    '198.51.100.0/24',
-    '203.0.113.0/24',
-    '224.0.0.0/4',
-    '240.0.0.0/4'
-  ],
-  ipv6: [
-    '::/96',
-    '::ffff:0:0/96',
-    '::ffff:0:0:0/96',
-    '64:ff9b::/96',
-    '64:ff9b:1::/48',
-    '2001::/32',
-    '2001:db8::/32',
-    '2002::/16',
-    'fc00::/7',
-    'fe80::/10',
-    'fec0::/10',
-    'ff00::/8'
-  ]
+  ipv4: networks.ipv4,
+  ipv6: ['::ffff:0:0/96', ...networks.ipv6]
 }
 
 /** Where clouds hand out the credentials of a machine. */

@@ -20,7 +20,7 @@ export interface ReadContainer {
   readonly hasTerminal: boolean
 }
 
-/** See `ContainerRuntime.logs`. `renewal`: of an engine whose follows are to begin anew now and then. */
+/** See `ContainerRuntime.logs`. `renewal`: of an engine before Docker 23, whose follows are to begin anew now and then. */
 export async function* containerLogs(
   engine: EngineClient,
   container: ReadContainer,
@@ -90,7 +90,7 @@ class LogReader {
 
   /** What is written, as long as it can be believed; whether the container has ended. */
   async *#live(): AsyncGenerator<LogBatch, boolean> {
-    const trust = new FollowTrust(Date.now)
+    const trust = new FollowTrust(Date.now, this.renewal !== undefined)
     this.#isRenewed = false
     for await (const { messages, isGap } of this.#behindPlace(true)) {
       const believed = messages.slice(0, trust.believed(messages))

@@ -1,6 +1,5 @@
-import { type LogBatch, type LogOptions, machineFactsMs } from 'busbar/api/containers'
+import { type EngineInfo, type LogBatch, type LogOptions, machineFactsMs } from 'busbar/api/containers'
 import type { EngineClient } from '../engine-client.js'
-import type { EngineDescription } from '../engine-description.js'
 import { containerLogs, type ReadContainer } from './container-logs.js'
 import { FollowRenewal, losesFiles } from './follow-renewal.js'
 
@@ -10,7 +9,9 @@ export class EngineLogs {
 
   constructor(
     private readonly engine: EngineClient,
-    private readonly description: Pick<EngineDescription, 'read'>
+    private readonly description: {
+      read(options: { readonly maxAgeMs: number }): Promise<Pick<EngineInfo, 'version'>>
+    }
   ) {}
 
   async *read(container: ReadContainer, options: LogOptions): AsyncGenerator<LogBatch> {

@@ -8,10 +8,10 @@ const addedBytes = 70
 const longestDelayMs = 250
 
 /**
- * What can be believed of a log that is followed. Docker before 23 tells what stands in a new file of a log twice, whenever it begins
- * one, and leaves out a file where the next one is begun before it has come to the end of the one before. What is asked of it anew, by
- * the place that was read last, is right; so a reader does that whenever it may be otherwise. Asked once too often, nothing is
- * lost but the time.
+ * What can be believed of a log that is followed. Docker leaves out a file of a log where the next one is begun before it has come to
+ * the end of the one before; before 23 (`isOld`) it tells what stands in a new file twice besides, whenever it begins one. What is asked
+ * of it anew, by the place that was read last, is right; so a reader does that whenever it may be otherwise. Asked once too often,
+ * nothing is lost but the time.
  */
 export class FollowTrust {
   readonly #times: { stdout?: string; stderr?: string } = {}
@@ -19,7 +19,10 @@ export class FollowTrust {
   #secondBegan: number
   #leastDelayMs = Number.POSITIVE_INFINITY
 
-  constructor(private readonly nowMs: () => number) {
+  constructor(
+    private readonly nowMs: () => number,
+    private readonly isOld: boolean
+  ) {
     this.#secondBegan = nowMs()
   }
 
@@ -39,7 +42,7 @@ export class FollowTrust {
   /** Whether so much has come that what comes next is not to be believed. */
   get isTooMuch(): boolean {
     const now = this.nowMs()
-    const isTooMuch = this.#bytes > mostBytesASecond
+    const isTooMuch = this.isOld && this.#bytes > mostBytesASecond
     if (now - this.#secondBegan > 1000) {
       this.#secondBegan = now
       this.#bytes = 0

@@ -36,6 +36,35 @@ test('a health check of an image runs every two seconds at most: the engine star
   })
 })
 
+test('a program that serves the machine is in its network, with what it is given and no right but to listen', async t => {
+  const folders = [{ path: '/srv/proxy' }, { path: '/etc/root.pem', readOnly: true }]
+  const of = (uid: number) =>
+    made({ network: 'host', memoryLimit: 1000, onMachine: { user: { uid, gid: 7 }, folders } })
+  const options = of(0)
+  t.match(options.HostConfig, {
+    NetworkMode: 'host',
+    CapDrop: ['ALL'],
+    CapAdd: ['NET_BIND_SERVICE'],
+    SecurityOpt: ['no-new-privileges:true', 'label=disable'],
+    ReadonlyRootfs: true,
+    Memory: 1000,
+    OomScoreAdj: 0,
+    Mounts: [
+      { Type: 'bind', Source: '/srv/proxy', Target: '/srv/proxy', ReadOnly: false },
+      { Type: 'bind', Source: '/etc/root.pem', Target: '/etc/root.pem', ReadOnly: true }
+    ]
+  })
+  t.equal(options.User, '0:7')
+  t.notOk('NetworkingConfig' in options)
+  t.same(
+    of(1000).HostConfig?.SecurityOpt,
+    ['label=disable'],
+    'else its program would get no right from its file'
+  )
+  t.notOk('User' in made())
+  t.equal(made().HostConfig?.NetworkMode, 'n')
+})
+
 test('what waits in sockets counts for the memory of a container, and none may send with any sender', async t => {
   t.match(made({ memoryLimit: 1000 }).HostConfig, { Memory: 1000, MemorySwap: 1000, KernelMemoryTCP: 1000 })
   t.notOk('KernelMemoryTCP' in (made().HostConfig ?? {}))

@@ -9,8 +9,8 @@ import { BuildCache } from '../build-cache.js'
 import { runInContainer } from '../container-exec.js'
 import { ContainerOwners } from '../container-owners.js'
 import type { EngineClient } from '../engine-client.js'
-import { engineEvents } from '../engine-events.js'
 import { followProgress } from '../engine-progress.js'
+import { engineEvents } from '../events/engine-events.js'
 import { runTool, withHostTools } from '../host/host-tools.js'
 import { Identity } from '../identity.js'
 import { DiskMeasure } from '../inventory/disk-measure.js'
@@ -301,8 +301,9 @@ test('events whose stream is cut are followed anew', async t => {
   const owners = { of: async () => undefined }
   let resyncs = 0
   await soon('the second stream of events', async () => {
-    for await (const { kind } of engineEvents({ engine, owners, instanceId, clock, log }, end.signal)) {
-      if (kind === 'resync' && ++resyncs === 2) end.abort()
+    const source = { engine, owners, instanceId, clock, log }
+    for await (const { event } of engineEvents(source, { count: 0, isOpen: false }, end.signal)) {
+      if (event.kind === 'resync' && ++resyncs === 2) end.abort()
     }
   })
   t.equal(asked.length, 2)

@@ -190,7 +190,7 @@ const of = (stream: LogMessage['stream'], nanos: number, bytes = 100): LogMessag
 })
 
 test('messages are believed while the times of each stream go on', t => {
-  const trust = new FollowTrust(() => begin)
+  const trust = new FollowTrust(() => begin, true)
   t.equal(trust.believed([of('stdout', 1), of('stderr', 0), of('stdout', 2)]), 3)
   t.equal(trust.believed([of('stdout', 3), of('stdout', 3)]), 1, 'of the same time')
   t.equal(trust.believed([of('stderr', 0)]), 0, 'once more')
@@ -199,7 +199,7 @@ test('messages are believed while the times of each stream go on', t => {
 
 test('messages are not believed that come later than others did', t => {
   let now = begin
-  const trust = new FollowTrust(() => now)
+  const trust = new FollowTrust(() => now, true)
   t.equal(trust.believed([of('stdout', 0)]), 1)
   now += 5000
   t.equal(trust.believed([of('stdout', 4.9e9)]), 1, 'in time')
@@ -209,14 +209,14 @@ test('messages are not believed that come later than others did', t => {
 })
 
 test('what an engine has kept for long comes late from the first one on', t => {
-  const trust = new FollowTrust(() => begin + 60_000)
+  const trust = new FollowTrust(() => begin + 60_000, true)
   t.equal(trust.believed([of('stdout', 0), of('stdout', 1)]), 2)
   t.end()
 })
 
 test('more than a MiB in a second is too much to be followed', t => {
   let now = begin
-  const trust = new FollowTrust(() => now)
+  const trust = new FollowTrust(() => now, true)
   t.equal(trust.believed([of('stdout', 1, 900_000)]), 1)
   t.notOk(trust.isTooMuch)
   t.equal(trust.believed([of('stdout', 2, 900_000)]), 1)
@@ -224,6 +224,9 @@ test('more than a MiB in a second is too much to be followed', t => {
   now += 1500
   t.ok(trust.isTooMuch, 'in the second that has ended')
   t.notOk(trust.isTooMuch)
+  const ofNewer = new FollowTrust(() => now, false)
+  t.equal(ofNewer.believed([of('stdout', 1, 1_800_000)]), 1)
+  t.notOk(ofNewer.isTooMuch, 'a newer engine tells nothing twice')
   t.ok(isLittle(1000, 100_000))
   t.notOk(isLittle(10_000, 0))
   t.notOk(isLittle(1, 300_000))

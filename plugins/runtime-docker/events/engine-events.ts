@@ -1,21 +1,21 @@
 import type { Readable } from 'node:stream'
 import type { ContainerEvent, EngineOutage } from 'busbar/api/containers'
 import { Backoff, type Clock, type Log } from 'busbar/sdk'
-import type { ContainerOwners } from './container-owners.js'
-import type { EngineClient } from './engine-client.js'
-import { instanceLabel } from './labels.js'
-import { asReadable, jsonLines } from './output-lines.js'
+import type { ContainerOwners } from '../container-owners.js'
+import type { EngineClient } from '../engine-client.js'
+import { instanceLabel } from '../labels.js'
+import { asReadable, jsonLines } from '../output-lines.js'
 
 const task = 'send its events'
 const firstWaitMs = 1000
 /** The longest pause between attempts to reach an engine that is away. */
 const longestWaitMs = 2000
 /** The engine drops events of a reader that is slow; so they wait here, and past this all are looked up again. */
-const maxWaiting = 1000
+export const maxWaiting = 1000
 
 const actions = ['start', 'restart', 'stop', 'die', 'oom', 'destroy'] as const
 
-interface Dependencies {
+interface EventSource {
   readonly engine: EngineClient
   readonly owners: Pick<ContainerOwners, 'of'>
   readonly instanceId: string
@@ -23,23 +23,43 @@ interface Dependencies {
   readonly log: Log
 }
 
-/** See `ContainerRuntime.events`. */
+/** How far the stream of the engine has been read. */
+export interface Reading {
+  /** What is read gets the next number. */
+  count: number
+  /** The engine sends what happens from now on. */
+  isOpen: boolean
+}
+
+/** What the engine has sent, and its number in the order of reading. */
+export interface ReadEvent {
+  readonly event: ContainerEvent
+  readonly number: number
+}
+
+/**
+ * One stream of the engine, opened again whenever it ends until `signal` aborts: `resync` each time, then every event of our
+ * containers. It never fails.
+ */
 export async function* engineEvents(
-  { engine, owners, instanceId, clock, log }: Dependencies,
+  { engine, owners, instanceId, clock, log }: EventSource,
+  reading: Reading,
   signal: AbortSignal
-): AsyncGenerator<ContainerEvent> {
+): AsyncGenerator<ReadEvent> {
   const backoff = new Backoff(clock, { firstMs: firstWaitMs, longestMs: longestWaitMs })
   let lostAt: Date | undefined
   while (!signal.aborted) {
     try {
       const stream = await subscribe(engine, instanceId, signal)
       backoff.reset()
+      reading.isOpen = true
       const outage = lostAt === undefined ? undefined : { lostAt, backAt: clock.now() }
-      for await (const event of follow(engine, stream, outage, () => {
+      for await (const { event, number } of follow(engine, stream, outage, reading, () => {
+        reading.isOpen = false
         lostAt = clock.now()
       })) {
         const verified = event.kind === 'resync' ? event : await verify(event, owners)
-        if (verified !== undefined) yield verified
+        if (verified !== undefined) yield { event: verified, number }
       }
       if (!signal.aborted) log.warn('the event stream of the Docker Engine ended; connecting again')
     } catch (error) {
@@ -82,27 +102,32 @@ async function verify(
 }
 
 type EngineEvent = Omit<Extract<ContainerEvent, { kind: 'container' }>, 'owner'>
-type Resync = Extract<ContainerEvent, { kind: 'resync' }>
+interface Read {
+  readonly event: EngineEvent | Extract<ContainerEvent, { kind: 'resync' }>
+  readonly number: number
+}
 
 /** `resync`, then every event. Reading never waits for the consumer. */
 async function* follow(
   engine: EngineClient,
   stream: Readable,
   outage: EngineOutage | undefined,
+  reading: Reading,
   onLost: () => void
-): AsyncGenerator<EngineEvent | Resync> {
-  let waiting: Array<EngineEvent | Resync> = [
-    outage === undefined ? { kind: 'resync' } : { kind: 'resync', outage }
+): AsyncGenerator<Read> {
+  let waiting: Read[] = [
+    { event: outage === undefined ? { kind: 'resync' } : { kind: 'resync', outage }, number: ++reading.count }
   ]
   let hasEnded = false
   let failure: unknown
   let wake = (): void => {}
-  const reading = (async () => {
+  const ended = (async () => {
     for await (const raw of engine.reading(task, jsonLines(stream))) {
       const event = containerEvent(raw)
       if (event === undefined) continue
-      if (waiting.length < maxWaiting) waiting.push(event)
-      else waiting = [{ kind: 'resync' }]
+      const number = ++reading.count
+      if (waiting.length < maxWaiting) waiting.push({ event, number })
+      else waiting = [{ event: { kind: 'resync' }, number }]
       wake()
     }
   })()
@@ -128,7 +153,7 @@ async function* follow(
     }
   } finally {
     stream.destroy()
-    await reading
+    await ended
   }
   if (failure !== undefined) throw failure
 }
