@@ -5,6 +5,7 @@ import {
   type Contributions,
   type Log,
   type Page,
+  type Problem,
   type Rows,
   type Secrets
 } from 'busbar/sdk'
@@ -64,15 +65,23 @@ export class CertificateService implements CertificateStoreService {
   }
 
   async remove(certificateId: string): Promise<void> {
+    // A setting refers to one by no foreign key.
+    const hostnames = (await this.#hostnames([certificateId])).get(certificateId) ?? []
+    if (hostnames.length > 0) throw await this.#inUse(certificateId, hostnames)
     try {
       if (!(await this.parts.store.remove(certificateId))) throw problems.notFound({ certificateId })
     } catch (error) {
       if (!isReference(error)) throw error
-      const row = await this.parts.store.find(certificateId)
-      if (row === undefined) throw problems.notFound({ certificateId })
-      const hostnames = (await this.#hostnames([certificateId])).get(certificateId) ?? []
-      throw problems.inUse({ name: row.name, hostnames: inWords(hostnames) }, { hostnames })
+      const now = (await this.#hostnames([certificateId])).get(certificateId) ?? []
+      throw await this.#inUse(certificateId, now)
     }
+  }
+
+  async #inUse(certificateId: string, hostnames: readonly string[]): Promise<Problem> {
+    const row = await this.parts.store.find(certificateId)
+    return row === undefined
+      ? problems.notFound({ certificateId })
+      : problems.inUse({ name: row.name, hostnames: inWords(hostnames) }, { hostnames })
   }
 
   async usable(hostname: string | undefined, page: Page): Promise<Rows<UsableCertificateAnswer>> {

@@ -5,7 +5,10 @@ const localHosts = ['localhost', '127.0.0.1', '::1', '0.0.0.0', '::']
 /** What a slug of 63 characters and its dot leave of the 253 that a name may have. */
 const longestDomain = 253 - 64
 
-type Platform = Pick<Instance, 'host' | 'publicUrl'>
+type Platform = Pick<Instance, 'host' | 'publicUrl'> & {
+  /** By which a proxy serves the platform. */
+  readonly dashboard?: string | undefined
+}
 
 /** True for `*.apps.example.com`: every application has a host of its own. */
 export const isPattern = (host: string): boolean => host.startsWith('*.')
@@ -76,8 +79,8 @@ function isDomain(name: string): boolean {
   )
 }
 
-function platformHosts({ host, publicUrl }: Platform): string[] {
-  const named = [host, publicUrl === undefined ? '' : new URL(publicUrl).hostname]
+function platformHosts({ host, publicUrl, dashboard = '' }: Platform): string[] {
+  const named = [host, publicUrl === undefined ? '' : new URL(publicUrl).hostname, dashboard]
   return [...localHosts, ...named.map(bareHost)].filter(name => name !== '')
 }
 

@@ -33,6 +33,14 @@ export const settings = object({
     'BUSBAR_DIRECT_PORTS',
     Type.String({ default: '20000-24999', description: 'The ports of direct addresses' }),
     { takes: 'two ports from 1 to 65535, the lower first, like 20000-24999', parse: parsePorts }
+  ),
+  dashboard_domain: maybe(
+    fromEnvironment(
+      'DASHBOARD_DOMAIN',
+      Type.String({
+        description: 'The hostname by which a proxy serves the platform: no direct address has it'
+      })
+    )
   )
 })
 export type Settings = Static<typeof settings>
@@ -51,11 +59,11 @@ function parsePorts(range: string): PortRange | undefined {
 
 /** Throws when the host cannot be one of applications beside this platform. */
 export function directSettingsOf(
-  { host: given, bind, ports }: Settings,
+  { host: given, bind, ports, dashboard_domain: dashboard }: Settings,
   platform: Pick<Instance, 'host' | 'publicUrl'>
 ): DirectSettings {
   const host = bareHost(given)
-  checkHost(host, bind, platform)
+  checkHost(host, bind, { ...platform, dashboard: dashboard?.trim().replace(/\.$/, '') })
   return {
     host,
     bind: bind ?? host,

@@ -226,7 +226,16 @@ export function pathOf(target: string): string {
   return end < 0 ? target : target.slice(0, end)
 }
 
-/** Whether `path` is at or below that of a route. */
+/**
+ * The path of a request target as rules for paths see it, and as the server behind may: escapes of ASCII decoded, and one slash for
+ * several. What has no meaning as an escape stays.
+ */
+export const ruledPath = (target: string): string =>
+  pathOf(target)
+    .replace(/%([0-7][0-9a-f])/gi, (_escape, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+    .replace(/\/{2,}/g, '/')
+
+/** Whether `path`, as `ruledPath` gives it, is at or below that of a route. */
 export const isBelow = (rule: string, path: string): boolean =>
   rule === '/' || path === rule || (path.startsWith(rule) && path[rule.length] === '/')
 

@@ -228,6 +228,9 @@ export class DomainService {
   /** For a refusal to delete a certificate. */
   async hostnamesWith(certificateIds: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
     const byCertificate = new Map<string, string[]>()
+    const platform = this.parts.routing.platform()
+    if (platform?.tls.mode === 'custom' && certificateIds.includes(platform.tls.certificateId))
+      byCertificate.set(platform.tls.certificateId, [platform.hostname])
     for (const { certificate_id: id, hostname } of await this.parts.store.usesOf(
       certificateIds.filter(isUuid)
     )) {

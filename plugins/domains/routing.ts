@@ -21,9 +21,9 @@ import {
   isBelow,
   type PlatformRoute,
   type ProxyDriver,
-  pathOf,
   type RouteDirectory,
-  type RoutingTable
+  type RoutingTable,
+  ruledPath
 } from './api.js'
 import { platformRouteOf } from './platform-route.js'
 import { type RoutingStore, targetOf } from './routing-store.js'
@@ -111,9 +111,13 @@ export class Routing {
     if (this.#hosts === undefined) await this.refresh()
     const hosts = this.#hosts
     if (hosts === undefined) throw new Error('the routes of hostnames could not be read yet')
+    const platform = this.platform()?.hostname
     return requests.map(({ hostname, path }) => {
-      const asked = pathOf(path)
-      const routes = hosts.routesOf(hostname.replace(/\.$/, ''))
+      const asked = ruledPath(path)
+      const name = hostname.replace(/\.$/, '')
+      // Whoever has a wildcard above it has nothing of what the platform is asked.
+      if (name === platform) return null
+      const routes = hosts.routesOf(name)
       return routes.find(route => isBelow(route.path, asked))?.applicationId ?? null
     })
   }

@@ -1,6 +1,6 @@
 import { createSocket } from 'node:dgram'
 import type { Clock } from 'busbar/sdk'
-import { addressesIn } from 'busbar/sdk/http1'
+import { addressesIn, privateRanges } from 'busbar/sdk/http1'
 
 /** The address of this server that domains have to lead to, and how it is known. */
 export interface ServerAddress {
@@ -15,29 +15,7 @@ const farAway = [
   { family: 'udp4', address: '192.0.2.1' },
   { family: 'udp6', address: '2001:db8::1' }
 ] as const
-/** What is no address on the internet (RFC 6890 and the registries after it). */
-const isSpecial = addressesIn([
-  '0.0.0.0/8',
-  '10.0.0.0/8',
-  '100.64.0.0/10',
-  '127.0.0.0/8',
-  '169.254.0.0/16',
-  '172.16.0.0/12',
-  '192.0.0.0/24',
-  '192.0.2.0/24',
-  '192.168.0.0/16',
-  '198.18.0.0/15',
-  '198.51.100.0/24',
-  '203.0.113.0/24',
-  '224.0.0.0/3',
-  '::/96',
-  '64:ff9b::/96',
-  '100::/64',
-  '2001:db8::/32',
-  'fc00::/7',
-  'fe80::/10',
-  'ff00::/8'
-])
+const isSpecial = addressesIn([...privateRanges.ipv4, ...privateRanges.ipv6])
 
 export const isPublicAddress = (address: string): boolean => isSpecial?.(address) === false
 

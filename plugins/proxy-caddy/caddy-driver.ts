@@ -11,7 +11,7 @@ import type {
 import { type Clock, createKeyedMutex, type Log } from 'busbar/sdk'
 import { Refused } from './admin-client.js'
 import { type Caddy, CaddyFault } from './caddy.js'
-import { refreshMs } from './config/app-routes.js'
+import { refreshMs, streamDelay } from './config/app-routes.js'
 import { type Built, caddyConfig } from './config/caddy-config.js'
 import type { CaddyOptions } from './config/caddy-options.js'
 import { canonical } from './config/json.js'
@@ -24,7 +24,7 @@ import { lastLines } from './log/file-tail.js'
 import type { TlsLog } from './log/tls-log.js'
 import { ownershipOf } from './ownership.js'
 import { driftOf, noDrift } from './reconcile.js'
-import { refusedRoutes } from './refused-routes.js'
+import { refusedRoutes, sampleRoute } from './refused-routes.js'
 import { SwitchMeter } from './switch-meter.js'
 
 const intervalSeconds = 30
@@ -44,12 +44,15 @@ const drainLookMs = 50
 /** In which another driver is put in charge, when this plugin is turned off. */
 const handOverMs = 3000
 
+/** What is known before Caddy is asked. */
+export type GivenOptions = Omit<CaddyOptions, 'admin' | 'keepsStreams'>
+
 interface DriverParts {
   readonly caddy: Caddy
   readonly zone: Zone
   readonly clock: Clock
   readonly log: Log
-  readonly options: Omit<CaddyOptions, 'admin'>
+  readonly options: GivenOptions
   readonly tlsLog: TlsLog | null
   /** Where it is reached from this machine. */
   readonly reachedAt: string
@@ -96,6 +99,8 @@ export class CaddyDriver implements ProxyDriver {
   #queued: Promise<void> | undefined
   /** Routes that Caddy has refused, with the handlers that it refused. */
   readonly #refused = new Map<string, { readonly handlers: string; readonly reason: string }>()
+  /** Until Caddy refuses to be told. */
+  #keepsStreams = true
   readonly #turns = createKeyedMutex()
   readonly #stops: Array<() => void> = []
   readonly #released = new Set<() => void>()
@@ -253,8 +258,10 @@ export class CaddyDriver implements ProxyDriver {
     const { caddy } = this.parts
     if (caddy.validate === undefined || this.#fault !== null) return null
     const alone = { routes: [sampleRoute(handlers)], certificates: [], platform: null, trustedProxies: [] }
-    const { config } = this.#build(alone, await caddy.adminBlock())
-    const reason = await caddy.validate(config)
+    const admin = await caddy.adminBlock()
+    let reason = await caddy.validate(this.#build(alone, admin).config)
+    if (reason !== null && this.#isOlder(reason))
+      reason = await caddy.validate(this.#build(alone, admin).config)
     return reason === null ? null : `Caddy refuses it: ${reason}`
   }
 
@@ -316,25 +323,35 @@ export class CaddyDriver implements ProxyDriver {
     }
   }
 
-  async #serve(table: RoutingTable): Promise<void> {
+  /** `isForced`: whatever is thought to be loaded. */
+  async #serve(table: RoutingTable, isForced = false): Promise<void> {
     const { caddy } = this.parts
     const admin = await caddy.adminBlock()
     for (const { id, handlers } of table.routes)
       if (this.#refused.get(id)?.handlers !== canonical(handlers)) this.#refused.delete(id)
-    let built = this.#build(table, admin)
-    try {
+    for (;;) {
+      const built = this.#build(table, admin)
       // Both were made in the same order.
-      if (JSON.stringify(built.config) === this.#served?.text) {
-        this.#serves(table, built)
-        return
+      if (isForced || JSON.stringify(built.config) !== this.#served?.text) {
+        const error = await caddy.serve(built.config).catch((thrown: Error) => thrown)
+        if (error instanceof Error) {
+          const isKnownNow =
+            error instanceof Refused &&
+            (this.#isOlder(error.message) || (await this.#findRefused(table, admin, error)))
+          if (!isKnownNow) throw error
+          continue
+        }
       }
-      await caddy.serve(built.config)
-    } catch (error) {
-      if (!(error instanceof Refused) || !(await this.#findRefused(table, admin, error))) throw error
-      built = this.#build(table, admin)
-      await caddy.serve(built.config)
+      this.#serves(table, built)
+      return
     }
-    this.#serves(table, built)
+  }
+
+  /** It was refused for what only newer ones know, which it is not told from now on. */
+  #isOlder(reason: string): boolean {
+    if (!this.#keepsStreams || !reason.includes(streamDelay)) return false
+    this.#keepsStreams = false
+    return true
   }
 
   #serves(table: RoutingTable, built: Built): void {
@@ -344,10 +361,10 @@ export class CaddyDriver implements ProxyDriver {
 
   #build(table: RoutingTable, admin: Awaited<ReturnType<Caddy['adminBlock']>>): Built {
     const refused = new Map([...this.#refused].map(([id, { reason }]) => [id, reason]))
-    return caddyConfig(table, { ...this.parts.options, admin }, refused)
+    return caddyConfig(table, { ...this.parts.options, admin, keepsStreams: this.#keepsStreams }, refused)
   }
 
-  /** Handlers that somebody has written are all that Caddy can refuse of single routes. False: it is something else. */
+  /** Handlers that somebody has written are all that Caddy can refuse of single routes. False: it is something else, or known already. */
   async #findRefused(
     table: RoutingTable,
     admin: Awaited<ReturnType<Caddy['adminBlock']>>,
@@ -373,14 +390,15 @@ export class CaddyDriver implements ProxyDriver {
       )
     }
     if ((await trial([])) !== null) return false
-    for (const [id, reason] of await refusedRoutes(suspects, trial)) {
+    const found = await refusedRoutes(suspects, trial)
+    for (const [id, reason] of found) {
       const handlers = canonical(suspects.find(route => route.id === id)?.handlers ?? [])
       this.#refused.set(id, {
         handlers,
         reason: `Caddy refuses its advanced_config (${reason.slice(0, 400)}): correct it`
       })
     }
-    return true
+    return found.size > 0
   }
 
   /** Looks whether Caddy is there and serves what it was given, and repairs what is not. */
@@ -438,7 +456,7 @@ export class CaddyDriver implements ProxyDriver {
       drift = driftOf(loaded, served.built.config, serverName)
       if (drift !== noDrift) {
         log.warn({ ...drift }, 'Caddy served something else than it was given')
-        await caddy.serve(served.built.config)
+        await this.#serve(served.table, true)
       }
     } catch (error) {
       lastError = error instanceof Error ? error.message : String(error)
@@ -469,18 +487,3 @@ export class CaddyDriver implements ProxyDriver {
     return logDirectory === null || (name === accessLogName && !accessLog) ? null : `${logDirectory}/${name}`
   }
 }
-
-/** Nothing of it is reached by anybody. */
-const sampleRoute = (handlers: readonly object[]): ProxyRoute => ({
-  id: 'sample',
-  hostname: 'sample.busbar.invalid',
-  path: '/',
-  applicationId: 'sample',
-  containerPort: null,
-  stripPath: false,
-  internalPath: '',
-  forceHttps: false,
-  tls: { mode: 'off' },
-  features: [],
-  handlers
-})

@@ -39,8 +39,8 @@ export class CaddyProcess {
   }
 
   /**
-   * Starts it with a configuration, which holds keys and so goes by no file. Resolves when it serves; rejects with what it says where
-   * it does not. `onEnd` is told when it ends without having been stopped.
+   * Starts it, and has it load a configuration, which holds keys and so goes by no file. Resolves when that is served; rejects with what
+   * Caddy says where it is not, and has ended it then. `onEnd` is told when it ends without having been stopped.
    */
   async start(config: JsonObject, onEnd: () => void): Promise<void> {
     const { exec, clock, client, directory } = this.parts
@@ -50,7 +50,8 @@ export class CaddyProcess {
       cwd: directory,
       // No other variable: a placeholder of Caddy can read them.
       env: { HOME: directory, XDG_DATA_HOME: directory, XDG_CONFIG_HOME: directory },
-      input: JSON.stringify(config),
+      // Whether a whole one is taken, an answer to `load` says; of its first one Caddy tells as if it were loaded, and ends.
+      input: JSON.stringify({ admin: config.admin }),
       timeoutMs: Number.POSITIVE_INFINITY,
       maxOutputBytes: 64 * 1024,
       signal: abort.signal,
@@ -72,12 +73,18 @@ export class CaddyProcess {
         this.#running = undefined
         throw new Refused(this.#lastError() ?? `${this.program} did not start: ${exit}`)
       }
-      if (await serves(client)) break
+      if (await answers(client)) break
       if (clock.elapsed() > until) {
         await this.stop()
         throw new Refused(`${this.program} did not answer within ${startLimitMs / 1000} s`)
       }
       await clock.sleep(lookMs)
+    }
+    try {
+      await client.load(config)
+    } catch (error) {
+      await this.stop()
+      throw error
     }
     void ended.then(() => {
       if (this.#running !== running) return
@@ -107,9 +114,9 @@ export class CaddyProcess {
   }
 }
 
-const serves = async (client: AdminClient): Promise<boolean> =>
+const answers = async (client: AdminClient): Promise<boolean> =>
   await client.config().then(
-    config => config !== null,
+    () => true,
     () => false
   )
 

@@ -142,12 +142,20 @@ const headerOps = {
   replace: record(headerName, list(replacement))
 }
 
-/** A visitor's path would be looked through for placeholders, if it were put in by this one. */
+/**
+ * Where nothing stands behind a question mark, Caddy takes for the query what comes behind one in the *value* of a placeholder, and
+ * looks that through for placeholders: whoever asks for `/%3F{env.…}` would be told what the machine is.
+ */
 const uri: Reader = (value, place) => {
   text(value, place)
-  if ((value as string).includes('{http.request.uri}'))
+  const [, path = '', query = ''] = /^([^?#]*)(?:\?([^#]*))?/.exec(value as string) ?? []
+  if (path.replaceAll('{http.request.uri.path}', '').includes('{'))
     throw new HandlerFault(
-      `${place} has {http.request.uri}; write {http.request.uri.path}?{http.request.uri.query}`
+      `${place} has another placeholder in its path than {http.request.uri.path}; others may stand behind a question mark`
+    )
+  if (path.includes('{') && query === '')
+    throw new HandlerFault(
+      `${place} has {http.request.uri.path} and no query; write ?{http.request.uri.query} behind it`
     )
 }
 

@@ -2,14 +2,18 @@ import { createHash } from 'node:crypto'
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { ContainerRuntime } from 'busbar/api/containers'
+import type { ImageService } from 'busbar/api/images'
 import type { Clock, Exec, Instance, Log } from 'busbar/sdk'
+import { openAccessResponder } from './access-responder.js'
 import { AdminClient } from './admin-client.js'
 import type { Caddy } from './caddy.js'
-import { CaddyDriver } from './caddy-driver.js'
+import { CaddyDriver, type GivenOptions } from './caddy-driver.js'
 import { CaddyProcess, findProgram } from './caddy-process.js'
 import type { CaddyOptions } from './config/caddy-options.js'
 import { accessLogName, ownLogName } from './config/logging.js'
 import { markOf } from './config/marks.js'
+import { ContainerCaddy } from './container-caddy.js'
 import { openAnswerer } from './dns/answerer.js'
 import { Zone } from './dns/zone.js'
 import { installationId } from './installation-id.js'
@@ -25,6 +29,11 @@ interface OpenParts {
   readonly clock: Clock
   readonly instance: Pick<Instance, 'directory' | 'ownProxy'>
   readonly log: Log
+  /** By which Caddy runs in a container. */
+  readonly containers: {
+    readonly runtime: { get(): ContainerRuntime | undefined }
+    readonly images: { get(): ImageService | undefined }
+  }
 }
 
 export interface RunningCaddy {
@@ -34,28 +43,39 @@ export interface RunningCaddy {
   close(): Promise<void>
 }
 
+/** Files with the ports that are asked by Caddy. */
+const answererPort = 'answerer-port'
+const accessPort = 'passwords-port'
 /** The path of a socket has 108 bytes. */
 const longestSocket = 100
 
 /** Undefined where there is no Caddy, and none is asked for by a setting. */
 export async function openCaddy(parts: OpenParts): Promise<RunningCaddy | undefined> {
-  const { settings, exec, clock, instance, log } = parts
+  const { settings, exec, clock, instance, log, containers } = parts
   const searchPath = settings.search_path ?? ''
   const isOwn = settings.admin_url === undefined
-  if (isOwn && settings.program === 'none') return undefined
-  if (isOwn && settings.program === 'caddy' && (await findProgram('caddy', searchPath)) === undefined)
-    return undefined
+  const isMissing =
+    settings.program === 'none' ||
+    (settings.program === 'caddy' && (await findProgram('caddy', searchPath)) === undefined)
+  if (isOwn && isMissing && settings.image === undefined) return undefined
   const directory = await instance.directory()
   const installation = await installationId(directory)
   const responder = await openStoppedResponder(settings.dns_host)
   const zone = new Zone(responder, () => clock.elapsed())
   const answerer = await openAnswerer({
     host: settings.dns_host,
-    port: await formerPort(directory),
+    port: await formerPort(directory, answererPort),
     zone,
     log
   })
-  await writeFile(join(directory, 'answerer-port'), `${answerer.port}\n`)
+  const access = await openAccessResponder({
+    host: settings.dns_host,
+    port: await formerPort(directory, accessPort),
+    clock,
+    instance
+  })
+  await writeFile(join(directory, answererPort), `${answerer.port}\n`)
+  await writeFile(join(directory, accessPort), `${access.port}\n`)
   const bind = settings.bind ?? ''
   const logDirectory = isOwn ? join(directory, 'logs') : (settings.log_directory ?? null)
   if (isOwn) await mkdir(join(directory, 'logs'), { recursive: true, mode: 0o700 })
@@ -65,9 +85,10 @@ export async function openCaddy(parts: OpenParts): Promise<RunningCaddy | undefi
     httpPort: settings.http_port,
     httpsPort: settings.https_port
   }
-  const options: Omit<CaddyOptions, 'admin'> = {
+  const options: GivenOptions = {
     ...common,
     resolver: { host: answerer.host, port: answerer.port },
+    responder: { host: access.host, port: access.port },
     graceSeconds: settings.grace_seconds,
     storage: isOwn ? join(directory, 'storage') : null,
     logDirectory,
@@ -80,21 +101,15 @@ export async function openCaddy(parts: OpenParts): Promise<RunningCaddy | undefi
   if (settings.admin_url === undefined) {
     const socket = await socketIn(directory)
     const client = new AdminClient({ kind: 'unix', path: socket })
-    const { program } = settings
+    const { program, image, acme_root_file: rootFile } = settings
+    const name = `busbar-caddy-${installation.slice(0, 8)}`
     const child = new CaddyProcess(program, { exec, clock, log, client, directory })
     const onEnd = (): void => driver?.ended()
-    caddy = new OwnCaddy({
-      ...common,
-      exec,
-      client,
-      process: child,
-      program,
-      searchPath,
-      socket,
-      directory,
-      answerer,
-      onEnd
-    })
+    const own = { ...common, client, socket, directory, answerer }
+    caddy =
+      image !== undefined && isMissing
+        ? new ContainerCaddy({ ...own, ...containers, clock, image, name, rootFile })
+        : new OwnCaddy({ ...own, exec, process: child, program, searchPath, onEnd })
   } else caddy = new OutsideCaddy({ ...common, client: new AdminClient(settings.admin_url), answerer })
   const tlsLog = logDirectory === null ? null : new TlsLog(join(logDirectory, ownLogName))
   driver = new CaddyDriver({ caddy, zone, clock, log, options, tlsLog, reachedAt: reachedAt(bind) })
@@ -105,7 +120,7 @@ export async function openCaddy(parts: OpenParts): Promise<RunningCaddy | undefi
     accessLog: logDirectory === null || !settings.access_log ? null : join(logDirectory, accessLogName),
     close: async () => {
       await opened.close()
-      await Promise.all([answerer.close(), responder.close(), tlsLog?.close()])
+      await Promise.all([answerer.close(), responder.close(), access.close(), tlsLog?.close()])
     }
   }
 }
@@ -136,7 +151,7 @@ async function socketIn(directory: string): Promise<string> {
 }
 
 /** By the same port as before, what a Caddy that runs on has loaded stays right. 0 where none is known. */
-async function formerPort(directory: string): Promise<number> {
-  const text = await readFile(join(directory, 'answerer-port'), 'utf8').catch(() => '')
+async function formerPort(directory: string, name: string): Promise<number> {
+  const text = await readFile(join(directory, name), 'utf8').catch(() => '')
   return /^\d{1,5}\n?$/.test(text) && Number(text) <= 65_535 ? Number(text) : 0
 }

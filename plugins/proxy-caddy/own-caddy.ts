@@ -5,7 +5,7 @@ import { type Caddy, CaddyFault } from './caddy.js'
 import { type CaddyProcess, findProgram } from './caddy-process.js'
 import type { Json, JsonObject } from './config/json.js'
 import { ownershipOf } from './ownership.js'
-import { isPortTaken } from './port-check.js'
+import { portFault } from './port-check.js'
 import { hasRival } from './rival.js'
 
 const validateLimitMs = 10_000
@@ -48,7 +48,7 @@ export class OwnCaddy implements Caddy {
     this.#program = found
     if (this.parts.process.isRunning) return null
     const left = await this.#leftBehind()
-    if (left === undefined) return await this.#portFault()
+    if (left === undefined) return await portFault(this.parts)
     if (await hasRival(left, this.parts.answerer)) return 'another process of this installation drives it'
     return ownershipOf(left, this.parts.mark) === 'foreign'
       ? `the Caddy behind ${this.parts.socket} has a configuration of somebody else`
@@ -100,7 +100,7 @@ export class OwnCaddy implements Caddy {
   }
 
   async #start(config: JsonObject): Promise<void> {
-    const fault = (await this.#portFault()) ?? (this.#program === '' ? await this.fault() : null)
+    const fault = (await portFault(this.parts)) ?? (this.#program === '' ? await this.fault() : null)
     if (fault !== null) throw new CaddyFault(fault)
     // What a killed one has left is in the way of the next.
     await rm(this.parts.socket, { force: true })
@@ -113,17 +113,6 @@ export class OwnCaddy implements Caddy {
   async #leftBehind(): Promise<unknown> {
     if (this.parts.process.isRunning) return undefined
     return await this.client.config().catch(() => undefined)
-  }
-
-  async #portFault(): Promise<string | null> {
-    const { httpPort, httpsPort, bind } = this.parts
-    for (const [port, variable] of [
-      [httpPort, 'BUSBAR_HTTP_PORT'],
-      [httpsPort, 'BUSBAR_HTTPS_PORT']
-    ] as const)
-      if (await isPortTaken(port, bind))
-        return `another program listens on port ${port}: end it, or set ${variable} to another port`
-    return null
   }
 }
 

@@ -29,3 +29,22 @@ const answers = async (port: number, host: string): Promise<boolean> =>
     socket.once('error', () => end(false))
     socket.once('timeout', () => end(false))
   })
+
+/** What is wrong with the ports, as a half-sentence with what helps; null where nothing is. */
+export async function portFault({
+  httpPort,
+  httpsPort,
+  bind
+}: {
+  readonly httpPort: number
+  readonly httpsPort: number
+  readonly bind: string
+}): Promise<string | null> {
+  for (const [port, variable] of [
+    [httpPort, 'BUSBAR_HTTP_PORT'],
+    [httpsPort, 'BUSBAR_HTTPS_PORT']
+  ] as const)
+    if (await isPortTaken(port, bind))
+      return `another program listens on port ${port}: end it, or set ${variable} to another port`
+  return null
+}

@@ -24,3 +24,18 @@ export async function refusedRoutes(
   await search(suspects)
   return refused
 }
+
+/** With handlers that are to be looked at. Nothing of it is reached by anybody. */
+export const sampleRoute = (handlers: readonly object[]): ProxyRoute => ({
+  id: 'sample',
+  hostname: 'sample.busbar.invalid',
+  path: '/',
+  applicationId: 'sample',
+  containerPort: null,
+  stripPath: false,
+  internalPath: '',
+  forceHttps: false,
+  tls: { mode: 'off' },
+  features: [],
+  handlers
+})

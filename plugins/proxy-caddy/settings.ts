@@ -11,8 +11,22 @@ export const settings = object({
     Type.String({
       minLength: 1,
       default: 'caddy',
-      description: 'The program to run as the proxy: a name to find in PATH or a path; none: no Caddy is run'
+      description:
+        'The program to run as the proxy: a name to find in PATH or a path; none: no program is run'
     })
+  ),
+  image: maybe(
+    fromEnvironment(
+      'BUSBAR_CADDY_IMAGE',
+      Type.String({
+        description:
+          'An image with Caddy, which runs in a container where the program is not there; it has to be on the Docker Engine of this machine'
+      }),
+      {
+        takes: 'the name of an image, like caddy:2',
+        parse: text => (/^[\w][\w./:@-]{0,250}$/.test(text) ? text : undefined)
+      }
+    )
   ),
   search_path: maybe(
     fromEnvironment('PATH', Type.String({ description: 'Where the program is looked for' }))
@@ -112,7 +126,8 @@ export type AdminAddress =
   | { readonly kind: 'unix'; readonly path: string }
 
 function parseAdmin(text: string): AdminAddress | undefined {
-  const path = /^unix:\/\/(\/\S{1,100})$/.exec(text)?.[1]
+  // Caddy itself writes unix//run/caddy/admin.sock.
+  const path = /^unix(?::\/\/|\/)(\/\S{1,100})$/.exec(text)?.[1]
   if (path !== undefined) return { kind: 'unix', path }
   if (!URL.canParse(text)) return undefined
   const { protocol, hostname, port: at, pathname, search, username } = new URL(text)

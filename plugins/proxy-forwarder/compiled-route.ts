@@ -5,12 +5,12 @@ import {
   type ForwardedOrigin,
   type ForwardingLimits,
   type OwnAnswer,
+  type PasswordChecks,
   type Route,
   type Switchable
 } from 'busbar/sdk/http1'
-import { climbs, forwardedTarget } from './forwarded-path.js'
+import { forwardedTarget } from './forwarded-path.js'
 import { changeHeaders } from './header-changes.js'
-import type { PasswordChecks } from './password-checks.js'
 import type { RateLimits } from './rate-limits.js'
 import { type Check, firstAnswer, type Visit } from './visit.js'
 
@@ -34,6 +34,9 @@ const unserved: OwnAnswer = {
   sentence:
     'This hostname cannot be served the way it is set up: the proxy of this platform cannot do all that its rules ask for. Its owner sees what is missing.'
 }
+
+/** Its rule is for a part of what its hostname, or its application, has. */
+export const isConfined = ({ path, internalPath }: ProxyRoute): boolean => path !== '/' || internalPath !== ''
 
 /** What a route asks for that is not among `abilities`; it is not served without. */
 export function lackOf(route: ProxyRoute, abilities: readonly ProxyAbility[]): readonly ProxyAbility[] {
@@ -83,11 +86,9 @@ export function compileRoute(
       }
     }
   }
-  const isConfined = route.path !== '/' || route.internalPath !== ''
   return {
     path: route.path,
     decide(visit, origin) {
-      if (isConfined && climbs(visit.path)) return 'badTarget'
       const onward = origin === undefined ? forwarded : { ...forwarded, origin }
       const answer = firstAnswer(checks, visit)
       return answer instanceof Promise ? answer.then(own => own ?? onward) : (answer ?? onward)

@@ -16,6 +16,21 @@ export function forwardedTarget(
   target: string
 ): string {
   if (!target.startsWith('/')) return target
-  const rest = stripPath && path !== '/' ? target.slice(path.length) : target
+  const rest = stripPath && path !== '/' ? target.slice(lengthOf(path, target)) : target
   return internalPath + (rest.startsWith('/') ? rest : `/${rest}`)
 }
+
+/** How much of a target, as it is written, the path of its route takes up: characters may be escaped, and slashes repeated. */
+function lengthOf(path: string, target: string): number {
+  let at = 0
+  for (const wanted of path) {
+    at += widthAt(target, at)
+    if (wanted !== '/') continue
+    while (isSlashAt(target, at)) at += widthAt(target, at)
+  }
+  return at
+}
+
+const widthAt = (target: string, at: number): number => (target[at] === '%' ? 3 : 1)
+const isSlashAt = (target: string, at: number): boolean =>
+  target[at] === '/' || target.slice(at, at + 3).toLowerCase() === '%2f'

@@ -11,12 +11,14 @@ import {
   type ProxyDriver,
   type ProxyRoute,
   pathOf,
-  type RoutingTable
+  type RoutingTable,
+  ruledPath
 } from 'busbar/api/domains'
 import { type Clock, type Instance, plainAddress } from 'busbar/sdk'
 import {
   type AddressTest,
   addressesIn,
+  BcryptThread,
   createSwitchable,
   type Decision,
   defaultLimits,
@@ -26,13 +28,13 @@ import {
   hostnameOf,
   type OwnAnswer,
   openForwardingServer,
-  originOf
+  originOf,
+  PasswordChecks
 } from 'busbar/sdk/http1'
-import { BcryptThread } from './bcrypt-thread.js'
 import { type CompiledPlatform, compilePlatform } from './compiled-platform.js'
-import { type CompiledRoute, compileRoute, lackOf } from './compiled-route.js'
+import { type CompiledRoute, compileRoute, isConfined, lackOf } from './compiled-route.js'
 import { Containers } from './containers.js'
-import { PasswordChecks } from './password-checks.js'
+import { climbs } from './forwarded-path.js'
 import { RateLimits } from './rate-limits.js'
 import type { RequestNotes } from './request-notes.js'
 import type { Settings } from './settings.js'
@@ -166,12 +168,14 @@ export class ForwarderDriver implements ProxyDriver {
     }
   }
 
+  /** None of the platform's own name: whoever has a wildcard above it has nothing of what that is asked. */
   #routesOf(head: Head): readonly ProxyRoute[] {
-    return this.#hosts.routesOf(servedName(head))
+    const name = servedName(head)
+    return name === this.#platform?.hostname ? [] : this.#hosts.routesOf(name)
   }
 
   #routeOf(head: Head): ProxyRoute | undefined {
-    const path = pathOf(head.path)
+    const path = ruledPath(head.path)
     return this.#routesOf(head).find(one => isBelow(one.path, path))
   }
 
@@ -189,10 +193,13 @@ export class ForwarderDriver implements ProxyDriver {
     const { address, origin } = this.#originOf(request)
     const visit = { path, address, request }
     if (servedName(head) === this.#platform?.hostname) return this.#platform.decide(visit, origin)
+    const routes = this.#routesOf(head)
+    // Whichever rule it comes by, it may lead to where another one's is: past its password, too.
+    if (routes.some(isConfined) && climbs(path)) return 'badTarget'
     const route = this.#routeOf(head)
     const compiled = route === undefined ? undefined : this.#compiled.get(route.id)
     if (compiled !== undefined) return compiled.decide(visit, origin)
-    return this.#routesOf(head).length === 0 ? unknownHost : unknownPath
+    return routes.length === 0 ? unknownHost : unknownPath
   }
 
   #originOf({ socket, headers }: IncomingMessage): {

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type RouteFeature, rateLimitKeyOf } from 'busbar/api/domains'
 import { networkOf } from 'busbar/sdk'
-import type { OwnAnswer } from 'busbar/sdk/http1'
-import { type BucketSize, TokenBuckets } from './token-buckets.js'
+import { type BucketSize, type OwnAnswer, TokenBuckets, tooMany } from 'busbar/sdk/http1'
 import type { Visit } from './visit.js'
 
 type RateLimit = Extract<RouteFeature, { readonly type: 'rate_limit' }>
@@ -63,9 +62,3 @@ function keyReader({ key }: RateLimit): (visit: Visit) => string {
 /** A header may have thousands of characters, and they are kept. */
 const short = (text: string): string =>
   text.length <= 64 ? text : createHash('sha256').update(text).digest('base64url')
-
-export const tooMany = (waitMs: number): OwnAnswer => ({
-  status: 429,
-  sentence: 'Too many requests. Try again later.',
-  headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1000))) }
-})

@@ -11,7 +11,8 @@ export const settings = object({
     default: 1_000_000,
     minimum: 1_000,
     maximum: 50_000_000,
-    description: 'How many requests are kept at most, of all applications together; the oldest go first.'
+    description:
+      'How many requests are kept at most, of all applications together; the oldest of whoever has most go first.'
   })
 })
 export type Settings = Static<typeof settings>

@@ -141,6 +141,17 @@ test('settings are read, and a mistake in them is named with its remedy', async 
       host
     )
   }
+  for (const host of ['Panel.example.com', '*.example.com'])
+    t.throws(
+      () =>
+        readAll({
+          BUSBAR_DIRECT_HOST: host,
+          BUSBAR_DIRECT_BIND: '0.0.0.0',
+          DASHBOARD_DOMAIN: 'panel.Example.com.'
+        }),
+      { message: /a browser asks for the platform/ },
+      `${host}, where a proxy serves the platform as well`
+    )
   t.throws(() => readAll({ BUSBAR_DIRECT_HOST: 'http://apps' }), { message: /without a port/ })
   t.throws(
     () => readAll({ BUSBAR_DIRECT_HOST: 'me.example.com', PUBLIC_BASE_URL: 'https://me.example.com/x' }),

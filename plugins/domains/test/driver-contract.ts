@@ -157,6 +157,32 @@ export async function driverContract(t: Test, make: DriverMaker): Promise<void> 
     }
   )
 
+  await t.test('a rule for a path is not passed by writing the path otherwise', async t => {
+    const driver = await make(t)
+    const [a, b] = [await startContainer(t, 'a'), await startContainer(t, 'b')]
+    for (const [id, target] of Object.entries({ a, b })) await driver.retarget(id, only(target))
+    await driver.load(
+      table(
+        route({ hostname: 'www.example.com', path: '/admin', applicationId: 'b', stripPath: true }),
+        route({ hostname: 'www.example.com', applicationId: 'a' }),
+        route({ hostname: 'whole.example.com', applicationId: 'a' })
+      )
+    )
+    const asked = async (path: string, hostname = 'www.example.com') => {
+      const { status, seen } = await visit(driver, hostname, path)
+      return status === 200 ? `${seen.name} ${seen.url}` : status
+    }
+    for (const path of ['/%61dmin/x', '//admin/x', '/admi%6E/x', '///%61%64min/x'])
+      t.equal(await asked(path), 'b /x', path)
+    // Whether such a slash is stripped, too, is the proxy's choice.
+    t.match(await asked('/%2Fadmin/x'), /^b /)
+    t.equal(await asked('/admin/%78?%79=%7A'), 'b /%78?%79=%7A', 'what is behind it stays as it was written')
+    t.equal(await asked('/Admin/x'), 'a /Admin/x', 'paths have a case')
+    for (const path of ['/x/../admin', '/x/%2e%2e/admin', '/x/..%2Fadmin', '/x\\..\\admin', '/./admin'])
+      t.equal(await asked(path), 400, `${path} comes by the rule for all other paths`)
+    t.equal(await asked('/x/%2e%2e/y', 'whole.example.com'), 'a /x/%2e%2e/y', 'without rules for paths')
+  })
+
   await t.test('an unknown host is a plain 404, a stopped application a plain 503', async t => {
     const driver = await make(t)
     await driver.load(table(route({ hostname: 'www.example.com', applicationId: 'a' })))

@@ -115,6 +115,28 @@ test('the platform is served by its own hostname, with sessions and sockets, and
   t.equal((await ann.get('/api/server/dashboard-tls')).status, 403)
 })
 
+test('the certificate by which the platform itself is served is not deleted', async t => {
+  const id = '11111111-1111-4111-8111-111111111111'
+  const k = await createTestKernel({
+    environment: { DASHBOARD_DOMAIN: panel, DASHBOARD_SSL_MODE: 'custom', DASHBOARD_CERTIFICATE_ID: id }
+  })
+  t.teardown(() => k.close())
+  const admin = await k.as.session()
+  const upload = async (name: string): Promise<string> => {
+    const pair = makeCertificate({ names: [`DNS:${panel}`], until: new Date(Date.now() + 90 * 86_400_000) })
+    const { body } = await admin.post('/api/certificates', { name, cert_pem: pair.cert, key_pem: pair.key })
+    return body.id as string
+  }
+  const [own, other] = [await upload('own'), await upload('other')]
+  // The setting names it before there is one.
+  await k.query('update certificates.certificate set id = $1 where id = $2', [id, own])
+  t.match(await admin.delete(`/api/certificates/${id}`), {
+    status: 409,
+    body: { code: 'E_CERTIFICATE_IN_USE', error: new RegExp(panel) }
+  })
+  t.equal((await admin.delete(`/api/certificates/${other}`)).status, 204)
+})
+
 test('an operator sees what the proxy serves, and has it compared with what is stored', async t => {
   const k = await createTestKernel({ environment: { BUSBAR_PUBLIC_IP: '203.0.113.9' } })
   t.teardown(() => k.close())

@@ -21,7 +21,12 @@ function kit() {
   ])
   const asked: string[] = []
   const served = new Map<string, ApplicationTargets | null>()
-  const hooks = { whileTold: async (): Promise<void> => {}, refusal: null as string | null, loads: 0 }
+  const hooks = {
+    whileTold: async (): Promise<void> => {},
+    refusal: null as string | null,
+    loads: 0,
+    domains: [] as object[]
+  }
   const driver: ProxyDriver = {
     name: 'test',
     abilities: [],
@@ -51,7 +56,7 @@ function kit() {
   const clock = testClock()
   const routing = new Routing({
     store: {
-      domains: noted('domains', () => []),
+      domains: noted('domains', () => hooks.domains),
       features: noted('features', () => []),
       ownHosts: noted('ownHosts', () => []),
       targets: noted('targets', () => [...rows.values()]),
@@ -67,8 +72,8 @@ function kit() {
     runtime: { get: () => undefined },
     images: { get: () => undefined },
     bus: { signal: async () => {}, onSignal: () => () => {} },
-    instance: { listening: () => null, trustedProxies: [] },
-    settings: {},
+    instance: { listening: () => ({ host: '127.0.0.1', port: 1 }), trustedProxies: [] },
+    settings: { dashboard_domain: 'panel.example.com' },
     clock,
     log: pino({ level: 'silent' })
   } as unknown as ConstructorParameters<typeof Routing>[0])
@@ -115,4 +120,32 @@ test('a table that was refused is given again after five seconds, whatever the c
   await until(() => routing.fault() === null, 'that it is given again')
   t.ok(hooks.loads > loads)
   t.match(routing.runs(), { last: { error: null } })
+})
+
+test('requests are of whom their hostname and path lead to, however the path is written, and those of the platform of nobody', async t => {
+  const { routing, hooks } = kit()
+  const domain = (hostname: string, path: string, application_id: string) => ({
+    ...{ id: hostname + path, hostname, path, application_id, internal_path: '', ssl_mode: 'off' },
+    certificate_id: null
+  })
+  hooks.domains = [
+    domain('*.example.com', '/', 'a'),
+    domain('*.example.com', '/shop', 'b'),
+    domain('www.example.com', '/only', 'c')
+  ]
+  const asked = [
+    ['x.example.com', '/'],
+    ['x.example.com', '/shop/cart?y=/'],
+    ['x.example.com', '//sho%70?y'],
+    ['x.example.com.', '/shopping'],
+    ['www.example.com', '/only'],
+    ['www.example.com', '/'],
+    ['panel.example.com', '/'],
+    ['panel.example.com.', '/shop'],
+    ['elsewhere.test', '/']
+  ] as const
+  t.same(await routing.applicationsOf(asked.map(([hostname, path]) => ({ hostname, path }))), [
+    ...['a', 'b', 'b', 'a', 'c'],
+    ...[null, null, null, null]
+  ])
 })

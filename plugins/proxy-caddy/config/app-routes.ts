@@ -1,16 +1,24 @@
 import type { PlatformRoute, ProxyRoute } from 'busbar/api/domains'
+import type { PasswordAccount } from 'busbar/sdk/http1'
 import { applicationName } from '../dns/names.js'
+import { type AccessQuestion, accessCheck, withPasswordChecks } from './access-check.js'
 import type { CaddyOptions } from './caddy-options.js'
-import { handlersOf } from './features.js'
+import { handlersOf, headersSetBy } from './features.js'
 import type { Json, JsonObject } from './json.js'
 import { literal, quoted, re2 } from './literal.js'
 import { hostId } from './marks.js'
 import { cookieReplacements, setCookieReplacements, suspectSetCookies } from './platform-cookies.js'
 
+/** Of an answer's head: more is no answer, and would fill the access log, which all applications share. */
+export const longestHead = 32_768
 /** How soon Caddy asks again where an application is. */
 export const refreshMs = 250
 /** While a container cannot be connected to, it may be on its way to another place. */
 const tryFor = '3s'
+
+/** Of Caddy 2.7 and later: how long WebSockets stay open under a configuration of before. */
+export const streamDelay = 'stream_close_delay'
+const streamsStay = '24h'
 
 export const plainText = { 'Content-Type': ['text/plain; charset=utf-8'] }
 const answer = (status: number, sentence: string): JsonObject => ({
@@ -83,6 +91,7 @@ export function platformRoute(route: PlatformRoute, context: RouteContext): Json
                     delete: ['Forwarded', 'X-Real-Ip', 'Proxy']
                   }
                 },
+                ...(context.options.keepsStreams && { [streamDelay]: streamsStay }),
                 ...trusting(context.trustedProxies)
               }
             ]
@@ -124,7 +133,7 @@ export const cleanRoute = (
   trustedProxies: readonly string[]
 ): JsonObject => ({
   ...(platform !== null && { match: [{ not: [{ host: namesOf(platform.hostname) }] }] }),
-  handle: [cleanRequest(trustedProxies)]
+  handle: [{ handler: 'subroute', routes: [withoutH2c, { handle: [cleanRequest(trustedProxies)] }] }]
 })
 
 const cleanRequest = (trustedProxies: readonly string[]): JsonObject => ({
@@ -135,21 +144,65 @@ const cleanRequest = (trustedProxies: readonly string[]): JsonObject => ({
       'Forwarded',
       'X-Real-Ip',
       ...(trustedProxies.length > 0 ? [] : ['X-Forwarded-Port']),
-      // CGI, and all that took its variables over, makes the same of X_Forwarded_For as of X-Forwarded-For.
-      ...['For', 'Proto', 'Host', 'Port'].flatMap(what => [
-        `X_Forwarded_${what}`,
-        `X-Forwarded_${what}`,
-        `X_Forwarded-${what}`
-      ]),
-      'X_Real_Ip',
-      'X-Real_Ip',
-      'X_Real-Ip'
+      ...spoken.flatMap(otherSpellings)
     ],
-    replace: { Cookie: cookieReplacements }
+    replace: { Cookie: cookieReplacements, Connection: kept(endToEnd) }
   },
   // When the application's headers are there.
   response: { replace: { 'Set-Cookie': setCookieReplacements }, deferred: true }
 })
+
+/** What the proxy tells applications, or a message is framed by. */
+const spoken = [
+  'X-Forwarded-For',
+  'X-Forwarded-Proto',
+  'X-Forwarded-Host',
+  'X-Forwarded-Port',
+  'X-Real-Ip',
+  'X-Request-Id',
+  'Content-Length',
+  'Transfer-Encoding'
+]
+
+/** CGI, and all that took its variables over, makes the same of X_Forwarded_For, and of X-Forwarded_For, as of X-Forwarded-For. */
+function otherSpellings(name: string): readonly string[] {
+  const [first = '', ...others] = name.split('-')
+  const all = others.reduce<readonly string[]>(
+    (begun, part) => begun.flatMap(text => [`${text}-${part}`, `${text}_${part}`]),
+    [first]
+  )
+  return all.filter(spelling => spelling !== name)
+}
+
+/** Meant for the other end (RFC 9110, 7.6.1): see `header-rules` of the built-in forwarder. */
+const endToEnd = [
+  'Host',
+  'Content-Length',
+  'Content-Type',
+  'Content-Encoding',
+  'Cookie',
+  'Authorization',
+  'Origin',
+  'Expect',
+  'Cache-Control'
+]
+
+/**
+ * Caddy takes out, behind all handlers, what a client names in `Connection`: what handlers have set as well. A comma in the place of
+ * a name, so that what is left of a longer one becomes no other.
+ */
+const kept = (names: readonly string[]): readonly JsonObject[] => [
+  { search_regexp: `(?i)${names.map(quoted).join('|')}`, replace: ',' }
+]
+
+/**
+ * In another protocol, requests could come that were not looked at: HTTP/2 is offered to no application. What was to become it is
+ * an ordinary request.
+ */
+const withoutH2c: JsonObject = {
+  match: [{ header_regexp: { Upgrade: re2('(?i)(?:^|,)\\s*h2c\\s*(?:,|$)') } }],
+  handle: [{ handler: 'headers', request: { delete: ['Upgrade', 'Http2-Settings', 'Connection'] } }]
+}
 
 const isConfined = ({ path, internalPath }: ProxyRoute): boolean => path !== '/' || internalPath !== ''
 
@@ -169,9 +222,23 @@ function pathRoute(route: ProxyRoute, context: RouteContext): JsonObject {
 }
 
 function servedBy(route: ProxyRoute, { options, trustedProxies }: RouteContext): readonly Json[] {
+  const set = headersSetBy(route)
+  const ask = (question: AccessQuestion): JsonObject => accessCheck(question, options, trustedProxies)
+  const askPassword = (accounts: readonly PasswordAccount[]): JsonObject =>
+    ask({
+      kind: 'passwords',
+      routeId: route.id,
+      accounts: accounts.map(({ username, hashedPassword }) => ({ username, hashedPassword }))
+    })
+  const context = {
+    isBehindProxies: trustedProxies.length > 0,
+    askPassword,
+    askAddress: (ranges: readonly string[]) => ask({ kind: 'addresses', ranges })
+  }
   return [
-    ...route.features.flatMap(feature => handlersOf(feature, trustedProxies) ?? [unserved]),
-    ...(route.handlers as readonly JsonObject[]),
+    ...(set.length === 0 ? [] : [{ handler: 'headers', request: { replace: { Connection: kept(set) } } }]),
+    ...route.features.flatMap(feature => handlersOf(feature, context) ?? [unserved]),
+    ...withPasswordChecks(route.handlers, askPassword),
     ...rewrite(route),
     forward(route, options, trustedProxies)
   ]
@@ -198,7 +265,7 @@ function rewrite({ path, stripPath, internalPath }: ProxyRoute): readonly JsonOb
  */
 function forward(
   { applicationId, containerPort }: ProxyRoute,
-  { resolver }: CaddyOptions,
+  { resolver, keepsStreams }: CaddyOptions,
   trustedProxies: readonly string[]
 ): JsonObject {
   const addresses = [
@@ -218,6 +285,7 @@ function forward(
       resolver: { addresses },
       versions: ['1.1'],
       compression: false,
+      max_response_header_size: longestHead,
       // Less than the five seconds after which a server of Node closes: a request must not meet a connection that is ending.
       keep_alive: { idle_timeout: '4s', max_idle_conns_per_host: 64 }
     },
@@ -231,6 +299,7 @@ function forward(
         routes: [{ handle: [answer(502, 'The application would set a cookie of the platform.')] }]
       }
     ],
+    ...(keepsStreams && { [streamDelay]: streamsStay }),
     ...trusting(trustedProxies)
   }
 }

@@ -1,6 +1,6 @@
 import type { ProxyRoute, RoutingTable } from 'busbar/api/domains'
 import { handlersFault } from '../handlers.js'
-import { cleanRoute, hostRoute, plainText, platformRoute, unknownHost } from './app-routes.js'
+import { cleanRoute, hostRoute, longestHead, plainText, platformRoute, unknownHost } from './app-routes.js'
 import type { CaddyOptions } from './caddy-options.js'
 import type { JsonObject } from './json.js'
 import { logging } from './logging.js'
@@ -60,7 +60,7 @@ export function caddyConfig(
               tls_connection_policies: tls.policies,
               read_header_timeout: '60s',
               idle_timeout: '120s',
-              max_header_bytes: 65_536,
+              max_header_bytes: longestHead,
               routes: [
                 requestId,
                 cleanRoute(table.platform, table.trustedProxies),
@@ -82,12 +82,16 @@ export function caddyConfig(
   }
 }
 
+const withId: JsonObject = { set: { 'X-Request-Id': ['{http.request.uuid}'] } }
+/** At once for what the proxy itself answers, and behind what a rule of an owner makes of an application's answer. */
 const requestId: JsonObject = {
-  handle: [{ handler: 'headers', response: { set: { 'X-Request-Id': ['{http.request.uuid}'] } } }]
+  handle: [
+    { handler: 'headers', response: withId },
+    { handler: 'headers', response: { ...withId, deferred: true } }
+  ]
 }
 
 const sentences: ReadonlyArray<readonly [string, string, string]> = [
-  ['401', 'Sign in to see this.', ''],
   ['502', 'The application did not answer.', 'http_request_error'],
   ['503', 'The application is not running.', 'destination_unavailable'],
   ['504', 'The application took too long to answer.', 'connection_timeout']
@@ -101,7 +105,7 @@ const errorRoutes: readonly JsonObject[] = [
       {
         handler: 'static_response',
         status_code: code,
-        headers: { ...plainText, ...(error !== '' && { 'Proxy-Status': [`caddy; error=${error}`] }) },
+        headers: { ...plainText, 'Proxy-Status': [`caddy; error=${error}`] },
         body: `${sentence}\n`
       }
     ]

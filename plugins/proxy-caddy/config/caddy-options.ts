@@ -12,8 +12,12 @@ export interface CaddyOptions {
   readonly httpsPort: number
   /** The name server of this process. */
   readonly resolver: { readonly host: string; readonly port: number }
+  /** Where this process says who may pass. */
+  readonly responder: { readonly host: string; readonly port: number }
   /** How long requests may go on under a former configuration, in seconds. */
   readonly graceSeconds: number
+  /** Whether WebSockets stay open when the configuration changes, which Caddy 2.6 cannot be told. */
+  readonly keepsStreams: boolean
   /** Where Caddy keeps keys and certificates; null: where it does by itself. */
   readonly storage: string | null
   /** A folder that Caddy can write to; null: no log is written to a file. */

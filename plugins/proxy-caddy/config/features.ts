@@ -1,23 +1,35 @@
-import type { HeaderChanges, RouteFeature } from 'busbar/api/domains'
-import { allowlist } from './client-address.js'
+import type { HeaderChanges, ProxyRoute, RouteFeature } from 'busbar/api/domains'
+import type { PasswordAccount } from 'busbar/sdk/http1'
+import { allowlist } from './allowlist.js'
 import type { JsonObject } from './json.js'
 import { literal, quoted, re2 } from './literal.js'
+
+interface FeatureContext {
+  /** Whether clients may come through proxies, whose word on where they are counts. */
+  readonly isBehindProxies: boolean
+  /** The handler that asks for one of these passwords. */
+  readonly askPassword: (accounts: readonly PasswordAccount[]) => JsonObject
+  /** The one that asks whether the client is in these ranges. */
+  readonly askAddress: (ranges: readonly string[]) => JsonObject
+}
 
 /** What a feature is in Caddy: handlers, in order. Undefined where it has none for it. */
 export function handlersOf(
   feature: RouteFeature,
-  trustedProxies: readonly string[]
+  { isBehindProxies, askPassword, askAddress }: FeatureContext
 ): readonly JsonObject[] | undefined {
   switch (feature.type) {
     case 'basic_auth':
-      return [basicAuth(feature.username, feature.hashedPassword)]
+      return [askPassword([feature])]
     case 'headers':
       return [
         ...(feature.request === undefined ? [] : requestHeaders(feature.request)),
         ...(feature.response === undefined ? [] : responseHeaders(feature.response))
       ]
     case 'ip_allowlist':
-      return [allowlist(feature.ranges, trustedProxies)]
+      return [
+        isBehindProxies && feature.ranges.length > 0 ? askAddress(feature.ranges) : allowlist(feature.ranges)
+      ]
     case 'redirect':
       return [redirect(feature)]
     default:
@@ -25,17 +37,27 @@ export function handlersOf(
   }
 }
 
-const basicAuth = (username: string, hash: string): JsonObject => ({
-  handler: 'authentication',
-  providers: {
-    http_basic: {
-      accounts: [{ username: literal(username), password: hash }],
-      hash: { algorithm: 'bcrypt' },
-      // A hash takes a tenth of a second: without it each request of a page would.
-      hash_cache: {}
-    }
+/** The headers of a request that the owner of a route has set, for the application to rely on. */
+export function headersSetBy({
+  features,
+  handlers
+}: Pick<ProxyRoute, 'features' | 'handlers'>): readonly string[] {
+  const names = features.flatMap(feature =>
+    feature.type === 'headers' ? Object.keys({ ...feature.request?.set, ...feature.request?.add }) : []
+  )
+  return [...new Set([...names, ...namedIn(handlers)])].toSorted()
+}
+
+/** In handlers of `advanced_config`, also those of subroutes. */
+function namedIn(part: unknown): readonly string[] {
+  if (typeof part !== 'object' || part === null) return []
+  const { handler, request } = part as { readonly handler?: unknown; readonly request?: unknown }
+  if (handler === 'headers') {
+    const { set, add, replace } = Object(request) as Readonly<Record<string, object | undefined>>
+    return Object.keys({ ...set, ...add, ...replace })
   }
-})
+  return Object.values(part).flatMap(namedIn)
+}
 
 /** One handler for each kind of change: in one, Caddy would add before it takes away. */
 const requestHeaders = (changes: HeaderChanges): readonly JsonObject[] =>

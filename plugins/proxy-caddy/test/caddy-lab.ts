@@ -27,6 +27,7 @@ interface LabOptions {
   readonly directory?: string
   /** Of HTTP and of HTTPS; free ones unless given. */
   readonly ports?: readonly [number, number]
+  readonly containers?: Parameters<typeof openCaddy>[0]['containers']
 }
 
 interface CaddyLab extends RunningCaddy {
@@ -34,6 +35,8 @@ interface CaddyLab extends RunningCaddy {
   readonly http: number
   readonly https: number
 }
+
+const noContainers = { runtime: { get: () => undefined }, images: { get: () => undefined } }
 
 /** A folder that goes with the test. */
 export async function labDirectory(t: Test): Promise<string> {
@@ -45,7 +48,7 @@ export async function labDirectory(t: Test): Promise<string> {
 /** The driver with a Caddy of its own on free ports of 127.0.0.1, unless the environment says otherwise; it ends with the test. */
 export async function caddyLab(
   t: Test,
-  { environment = {}, directory, ports }: LabOptions = {}
+  { environment = {}, directory, ports, containers = noContainers }: LabOptions = {}
 ): Promise<CaddyLab> {
   const [http = 0, https = 0] = ports ?? (await freeTcpPorts(2))
   const folder = directory ?? (await labDirectory(t))
@@ -58,7 +61,7 @@ export async function caddyLab(
     ...environment
   })
   const instance = { directory: async () => folder, ownProxy }
-  const running = await openCaddy({ settings: given, exec, clock, instance, log })
+  const running = await openCaddy({ settings: given, exec, clock, instance, log, containers })
   if (running === undefined) throw new Error('there is no Caddy here: apt-get install caddy')
   let isClosed = false
   const close = async (): Promise<void> => {
@@ -86,8 +89,18 @@ interface VisitOptions {
   readonly ca?: string
 }
 
-/** One request, on a connection of its own. */
-export async function visit(
+/**
+ * One request, on a connection of its own. As of a browser, a GET that a load has met on its way, and that has no answer, is sent
+ * once more.
+ */
+export async function visit(port: number, options: VisitOptions): Promise<Visited> {
+  return await visitOnce(port, options).catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ECONNRESET' || (options.method ?? 'GET') !== 'GET') throw error
+    return await visitOnce(port, options)
+  })
+}
+
+async function visitOnce(
   port: number,
   { hostname, path = '/', headers = {}, method = 'GET', ca }: VisitOptions
 ): Promise<Visited> {

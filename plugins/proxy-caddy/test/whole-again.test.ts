@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdir, readFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { cp, readdir, readFile, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
@@ -97,6 +98,45 @@ test('a killed, a wiped and a changed Caddy serve again what they are to', async
   await driver.release()
   t.match(await driver.report('www.example.com'), { fault: /not in charge/ })
   await t.rejects(driver.restart(), /not in charge/)
+})
+
+test('a Caddy whose program was replaced while it serves is whole again by the new one', async t => {
+  const programs = await labDirectory(t)
+  const program = join(programs, 'caddy')
+  const [installed = ''] = (process.env.PATH ?? '').split(':').flatMap(folder => {
+    const path = join(folder, 'caddy')
+    return existsSync(path) ? [path] : []
+  })
+  await cp(installed, join(programs, 'old'), { dereference: true })
+  await cp(installed, join(programs, 'new'), { dereference: true })
+  await rename(join(programs, 'old'), program)
+  const { driver, http, directory } = await caddyLab(t, { environment: { BUSBAR_CADDY_PROGRAM: program } })
+  const container = await startContainer(t, 'a')
+  await driver.retarget('a', new Map([[null, container]]))
+  await driver.load(served)
+  const status = async (): Promise<number | undefined> =>
+    await visit(http, { hostname: 'www.example.com' }).then(
+      answer => answer.status,
+      () => undefined
+    )
+  const fileOf = async (pid: number): Promise<number> => (await stat(`/proc/${pid}/exe`)).ino
+  const before = await processIn(directory)
+  // As a package manager does it: the process that runs keeps the file that it was started from.
+  await rename(join(programs, 'new'), program)
+  t.equal(await status(), 200, 'the old one goes on')
+  t.not(await fileOf(before), (await stat(program)).ino)
+  process.kill(before, 'SIGTERM')
+  const isNew = async (): Promise<boolean> =>
+    (await fileOf(await processIn(directory))) === (await stat(program)).ino
+  // The old one may answer while it ends.
+  await until(
+    async () => (await isNew().catch(() => false)) && (await status()) === 200,
+    'that the new program serves'
+  )
+  t.match(await driver.report('www.example.com'), { fault: null })
+  t.match(await driver.reconciler.reconcile(), { lastError: null, lastUpdated: 0 })
+  await driver.restart()
+  t.equal(await status(), 200)
 })
 
 test('what a killed platform has left behind goes on, and two processes do not fight over it', async t => {

@@ -1,12 +1,9 @@
 import { EventEmitter } from 'node:events'
 import { hashSync } from 'bcryptjs'
+import { BcryptThread, PasswordChecks, readBasicCredentials, TokenBuckets } from 'busbar/sdk/http1'
 import { testClock, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { readBasicCredentials } from '../basic-credentials.js'
-import { BcryptThread } from '../bcrypt-thread.js'
-import { PasswordChecks } from '../password-checks.js'
 import { RateLimits, sizeOf } from '../rate-limits.js'
-import { TokenBuckets } from '../token-buckets.js'
 import type { Visit } from '../visit.js'
 
 const visitOf = (address: string, headers: Record<string, string> = {}): Visit => ({

@@ -129,6 +129,28 @@ test('what the forwarder answers itself is noted too, with whose it is', async t
   t.match(await whole.note(), { statusCode: 302, applicationId: 'a' })
 })
 
+test('what the platform is asked is noted for nobody, whoever has a wildcard above its name', async t => {
+  const platform = await startOrigin((_request, answer) => answer.end('platform'))
+  t.teardown(() => platform.close())
+  const lab = await open(t, null)
+  const { host: at, port } = platform.target
+  await lab.driver.load({
+    ...table(route({ hostname: '*.example.com', applicationId: 'a' })),
+    platform: {
+      hostname: 'panel.example.com',
+      forceHttps: false,
+      tls: { mode: 'off' },
+      upstream: { host: at, port }
+    }
+  })
+  for (const hostname of ['panel.example.com', 'PANEL.example.com.']) {
+    t.equal((await ask(lab.port, { path: '/api/x', headers: { Host: hostname } })).body, 'platform')
+    t.match(await lab.note(), { path: '/api/x', applicationId: null })
+  }
+  await ask(lab.port, { path: '/', headers: { Host: 'other.example.com' } })
+  t.match(await lab.note(), { applicationId: 'a' })
+})
+
 test('a client that goes away before the answer is noted as such, and an application that fails as what was answered', async t => {
   let asked = 0
   const origin = await startOrigin(request => {

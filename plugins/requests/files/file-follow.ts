@@ -22,7 +22,7 @@ import {
 } from './rotated-files.js'
 
 /** Read at a time; what a reader holds of a file, however large it is. */
-const pieceBytes = 8 * longestLine
+const pieceBytes = 512 * 1024
 /** Stored by one statement. */
 const mostLines = 1_000
 /** A line that comes alone waits so long for others. */

@@ -1,7 +1,10 @@
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
-/** Longer ones are no requests: heads of requests have limits of their own. */
-export const longestLine = 64 * 1024
+/**
+ * Longer ones are no requests. A proxy may write each byte of a head as six characters: with less, whoever sends a long one would
+ * be in no trace.
+ */
+export const longestLine = 448 * 1024
 
 /** What a piece of a file holds. */
 interface ReadLines {

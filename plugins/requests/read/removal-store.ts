@@ -1,4 +1,5 @@
 import type { Database } from 'busbar/sdk'
+import type { Holder } from './row-shares.js'
 
 /** Deletes rows, so many at a time that who writes meanwhile does not wait long. Each answers how many they were. */
 export class RemovalStore {
@@ -9,13 +10,23 @@ export class RemovalStore {
     return await this.#delete('recorded_at < :before order by recorded_at limit :atMost', { before, atMost })
   }
 
-  /** Some of what is beyond so many rows, those first that were stored first. */
-  async forgetBeyond(rows: number, atMost: number): Promise<number> {
-    // Each row has a position of its own, and they are given without gaps.
-    return await this.#delete(
-      'position <= (select last_position from $schema.progress) - :rows order by position limit :atMost',
-      { rows, atMost }
+  /** How many rows have ever been stored: what was counted at one time can be more by so many at another. */
+  async lastPosition(): Promise<number> {
+    const [row] = await this.db.sql<{ last_position: number }>('select last_position from $schema.progress')
+    return row?.last_position ?? 0
+  }
+
+  /** Looks at all rows. */
+  async holders(): Promise<readonly Holder[]> {
+    return await this.db.sql<Holder>(
+      'select application_id as "applicationId", count(*) as rows from $schema.request group by application_id'
     )
+  }
+
+  /** Some of the oldest of a holder. */
+  async forgetOldest(applicationId: string | null, atMost: number): Promise<number> {
+    const own = applicationId === null ? 'application_id is null' : 'application_id = :applicationId'
+    return await this.#delete(`${own} order by position limit :atMost`, { applicationId, atMost })
   }
 
   /** Some of those of an application. */

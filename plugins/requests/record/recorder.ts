@@ -1,4 +1,4 @@
-import { Backoff, type Clock, type Log, withTimeLimit } from 'busbar/sdk'
+import { Backoff, type Clock, type Log, Wakeable, withTimeLimit } from 'busbar/sdk'
 import type { ProxiedRequest, RequestRecorder } from '../api.js'
 import { draftOf, type TraceDraft } from './trace.js'
 import type { TraceWriter } from './trace-writer.js'
@@ -29,7 +29,7 @@ export class Recorder implements RequestRecorder {
   #batch: readonly TraceDraft[] = []
   #chars = 0
   #droppedUntold = 0
-  #wake = (): void => {}
+  readonly #change = new Wakeable()
   #isStopped = false
 
   constructor(private readonly parts: RecorderParts) {}
@@ -44,7 +44,7 @@ export class Recorder implements RequestRecorder {
     }
     this.#chars += chars
     this.#waiting.push(request)
-    if (this.#waiting.length === 1 || this.#waiting.length === mostAtOnce) this.#wake()
+    if (this.#waiting.length === 1 || this.#waiting.length === mostAtOnce) this.#change.wake()
   }
 
   /** Stores what comes until the signal aborts, and what waits then, for a few seconds at most. Never rejects. */
@@ -108,23 +108,8 @@ export class Recorder implements RequestRecorder {
 
   /** Waits until something is there, and then for what may still come. */
   async #untilDue(signal: AbortSignal): Promise<void> {
-    if (this.#waiting.length === 0) await this.#change(signal)
-    if (!signal.aborted && this.#waiting.length < mostAtOnce) await this.#change(signal, waitMs)
-  }
-
-  async #change(signal: AbortSignal, ms?: number): Promise<void> {
-    await new Promise<void>(resolve => {
-      const done = (): void => {
-        clearTimeout(timer)
-        signal.removeEventListener('abort', done)
-        this.#wake = () => {}
-        resolve()
-      }
-      const timer = ms === undefined ? undefined : setTimeout(done, ms)
-      signal.addEventListener('abort', done)
-      this.#wake = done
-      if (signal.aborted) done()
-    })
+    if (this.#waiting.length === 0) await this.#change.sleep(signal)
+    if (!signal.aborted && this.#waiting.length < mostAtOnce) await this.#change.sleep(signal, waitMs)
   }
 }
 

@@ -26,7 +26,7 @@ test('lines are stored as they come, and what is none harms no other', async t =
       'throw',
       '{"path": 5}',
       '{}{}',
-      `{"path": "/${'x'.repeat(100_000)}"}`,
+      `{"path": "/${'x'.repeat(500_000)}"}`,
       lineOf({ path: '/\0\ud800', userAgent: '\0' }).trim(),
       ''
     ].join('\n')
