@@ -1,0 +1,24 @@
+import { isProblem } from 'busbar/sdk'
+import { RemoteError } from './remote/remote.js'
+
+/** Why a backup failed, with what helps, for an admin to read. */
+export function backupFailure(error: unknown, directory: string): string {
+  if (!(error instanceof Error)) return String(error)
+  if (error instanceof RemoteError || isProblem(error)) return error.message
+  const code = 'code' in error ? String(error.code) : ''
+  switch (code) {
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return `the disk of ${directory} is full: make room, keep fewer archives (retain_count, retain_days), or set CONTROL_PLANE_BACKUP_DIR to another disk`
+    case 'EROFS':
+    case 'EACCES':
+    case 'EPERM':
+      return `${directory} cannot be written to (${code}): give it to the user that the platform runs as, or set CONTROL_PLANE_BACKUP_DIR`
+    case '55P03':
+      return 'a table was locked by somebody else for a minute: see what holds locks in the database, and try again'
+    case '42501':
+      return `the role in DATABASE_URL may not read everything that is to be backed up: ${error.message}`
+    default:
+      return error.message
+  }
+}

@@ -1,0 +1,260 @@
+import { createReadStream } from 'node:fs'
+import { mkdir, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type {
+  BulkConnection,
+  Clock,
+  Database,
+  Events,
+  Installation,
+  Instance,
+  Log,
+  Secrets
+} from 'busbar/sdk'
+import { withTimeLimit } from 'busbar/sdk'
+import { platformBackupFailed } from './api.js'
+import { archiveName } from './archive/archive-name.js'
+import { partialEnding } from './archive/archive-writer.js'
+import { makeArchive } from './archive/make-archive.js'
+import { backupFailure } from './backup-failure.js'
+import type { RecoveryKeyService } from './recovery-key-service.js'
+import type { RemoteService } from './remote-service.js'
+import { expired, type Retention } from './retention.js'
+import { RunLog } from './run-log.js'
+import type { OpenRun, RunStore } from './run-store.js'
+
+interface RunnerParts {
+  readonly db: Database
+  readonly store: RunStore
+  readonly installation: Installation
+  readonly remotes: RemoteService
+  readonly keys: RecoveryKeyService
+  readonly events: Events
+  readonly secrets: Secrets
+  readonly clock: Clock
+  readonly instance: Pick<Instance, 'version'>
+  readonly log: Log
+  /** Where archives are. */
+  readonly directory: string
+  readonly retention: Retention
+}
+
+/** Held for as long as a run is at work, by the connection that reads the database: it ends with the process. */
+const lockText = "select pg_try_advisory_lock(hashtextextended('platform-backups.run', 0)) as held"
+const lockInTransaction =
+  "select pg_try_advisory_xact_lock(hashtextextended('platform-backups.run', 0)) as held"
+const keptRuns = 1_000
+const logEveryMs = 2_000
+const cleaningMs = 30_000
+
+/** Makes backups, and ends those whose process has died. */
+export class BackupRunner {
+  constructor(private readonly parts: RunnerParts) {}
+
+  /** The whole of a run. It never rejects for what fails in it: the record says so. Rejects when `signal` aborts, and waits again. */
+  async run(id: string, signal: AbortSignal): Promise<void> {
+    const { installation, store, clock, secrets, log } = this.parts
+    const connection = await installation.connect()
+    const cut = (): void => {
+      connection.cut()
+    }
+    signal.addEventListener('abort', cut, { once: true })
+    try {
+      const [lock] = await connection.query<{ held: boolean }>(lockText)
+      if (lock?.held !== true) return
+      if (!(await store.take(id, clock.now()))) {
+        // Another attempt has begun it, and ended with its process.
+        const open = await store.open()
+        if (open?.begun_at != null) await this.#endDead(open)
+        return
+      }
+      const runLog = new RunLog(clock, text => secrets.clean(text))
+      const stop = clock.every(logEveryMs, async () => {
+        await store.writeLog(id, runLog.text)
+      })
+      try {
+        await this.#work(id, connection, runLog, signal)
+      } catch (error) {
+        if (signal.aborted) {
+          runLog.say('the platform stops: the backup begins again when it has started')
+          await store.putBack(id, runLog.text)
+          throw error
+        }
+        log.error({ err: error, runId: id }, 'the backup of the platform failed')
+        await this.#fail(id, backupFailure(error, this.parts.directory), runLog)
+      } finally {
+        stop()
+      }
+    } finally {
+      signal.removeEventListener('abort', cut)
+      await connection.close()
+    }
+  }
+
+  /** Ends a run whose process has died, and takes away what that left half. */
+  async endStale(): Promise<void> {
+    const { db, store } = this.parts
+    const open = await store.open()
+    if (open?.begun_at == null) return
+    const isDead = await db.transaction(async tx => {
+      const [lock] = await db.sql<{ held: boolean }>(lockInTransaction, undefined, tx)
+      return lock?.held === true
+    })
+    if (isDead) await this.#endDead(open)
+  }
+
+  async #endDead(open: OpenRun): Promise<void> {
+    const { clock, secrets } = this.parts
+    const runLog = new RunLog(clock, text => secrets.clean(text), open.log)
+    await this.#fail(open.id, 'the platform ended while the backup was under way', runLog)
+    await this.#clean(open)
+  }
+
+  async #work(id: string, connection: BulkConnection, runLog: RunLog, signal: AbortSignal): Promise<void> {
+    const { installation, store, keys, clock, instance, directory, db, log } = this.parts
+    const say = (message: string): void => {
+      runLog.say(message)
+    }
+    const at = clock.now()
+    const recipients = await keys.recipients()
+    const name = archiveName(at, { encrypted: recipients.length > 0 })
+    const file = join(directory, name)
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    await this.#removePartial()
+    await store.describe(id, { file: name, encrypted: recipients.length > 0 })
+    const made = await makeArchive(installation, connection, {
+      id,
+      file,
+      recipients,
+      release: instance.version,
+      at,
+      signal,
+      say
+    })
+    say(`the archive ${file} is written, ${made.bytes} bytes`)
+    if (!made.hasKeys)
+      say(
+        'the archive is not encrypted, and the keys of the installation are not in it: make a recovery key. Whoever restores it needs keys.json or ENCRYPTION_KEY beside it'
+      )
+    const uploadFault = await this.#upload(id, { name, file, say, signal })
+    await this.#retain(say, signal).catch((error: unknown) => {
+      signal.throwIfAborted()
+      say(`old archives could not be removed: ${backupFailure(error, directory)}`)
+      log.warn({ err: error }, 'old platform backups could not be removed')
+    })
+    if (uploadFault !== null) {
+      await this.#fail(
+        id,
+        `the archive is in ${file}, and was not uploaded: ${uploadFault}`,
+        runLog,
+        made.bytes
+      )
+      return
+    }
+    await db.transaction(async tx => {
+      await store.end(
+        id,
+        {
+          status: 'succeeded',
+          finished_at: clock.now(),
+          size_bytes: made.bytes,
+          error: null,
+          log: runLog.text
+        },
+        tx
+      )
+    })
+    await store.forget(keptRuns)
+    log.info({ runId: id, file, bytes: made.bytes, tables: made.tables }, 'the platform was backed up')
+  }
+
+  /** Null where it was uploaded, or is not to be; else why it was not. */
+  async #upload(
+    id: string,
+    {
+      name,
+      file,
+      say,
+      signal
+    }: {
+      readonly name: string
+      readonly file: string
+      readonly say: (message: string) => void
+      readonly signal: AbortSignal
+    }
+  ): Promise<string | null> {
+    const { remotes, store, directory } = this.parts
+    try {
+      const opened = await remotes.open()
+      if (opened === undefined) return null
+      const key = `${opened.prefix}${name}`
+      await store.beginUpload(id, key)
+      await opened.remote.put(key, createReadStream(file, { highWaterMark: 1024 * 1024 }), { signal })
+      await store.uploaded(id)
+      say(`it is uploaded as ${key}`)
+      return null
+    } catch (error) {
+      signal.throwIfAborted()
+      const reason = backupFailure(error, directory)
+      say(`it was not uploaded: ${reason}`)
+      return reason
+    }
+  }
+
+  async #retain(say: (message: string) => void, signal: AbortSignal): Promise<void> {
+    const { directory, remotes, retention, clock } = this.parts
+    for (const name of expired(await readdir(directory), retention, clock.now())) {
+      await rm(join(directory, name), { force: true })
+      say(`${name} has had its time and is removed`)
+    }
+    const opened = await remotes.open().catch(() => undefined)
+    if (opened === undefined) return
+    const names: string[] = []
+    for await (const { key } of opened.remote.list(opened.prefix, { signal }))
+      names.push(key.slice(opened.prefix.length))
+    for (const name of expired(names, retention, clock.now())) {
+      await opened.remote.remove(`${opened.prefix}${name}`, { signal })
+      say(`${name} has had its time and is removed at the remote`)
+    }
+  }
+
+  async #fail(id: string, reason: string, runLog: RunLog, bytes = 0): Promise<void> {
+    const { db, store, events, clock, secrets } = this.parts
+    const error = secrets.clean(reason)
+    runLog.say(error)
+    const ended = {
+      status: 'failed',
+      finished_at: clock.now(),
+      size_bytes: bytes,
+      error,
+      log: runLog.text
+    } as const
+    await db.transaction(async tx => {
+      if (await store.end(id, ended, tx))
+        await events.emit(platformBackupFailed, { runId: id, reason: error }, tx)
+    })
+  }
+
+  async #clean({ remote_key: key }: OpenRun): Promise<void> {
+    await this.#removePartial()
+    if (key === null) return
+    const { remotes, log } = this.parts
+    try {
+      const opened = await remotes.open()
+      await withTimeLimit(
+        { ms: cleaningMs },
+        async signal => await opened?.remote.removeParts(key, { signal })
+      )
+    } catch (error) {
+      log.warn({ err: error, key }, 'what an upload left half could not be removed at the remote')
+    }
+  }
+
+  /** What was being written when a process ended. One run is at work at a time. */
+  async #removePartial(): Promise<void> {
+    const { directory } = this.parts
+    const names = await readdir(directory).catch(() => [])
+    for (const name of names.filter(one => one.endsWith(partialEnding)))
+      await rm(join(directory, name), { force: true })
+  }
+}

@@ -1,0 +1,20 @@
+import { definePlugin } from 'busbar/sdk'
+import { jobs, singletons } from './jobs.js'
+import { createBackups } from './migrations/001-create-backups.js'
+import { notifications } from './notifications.js'
+import { backupContributions, needs, startPlatformBackups } from './platform-backups.js'
+import { routes } from './routes.js'
+import { settings } from './settings.js'
+
+export default definePlugin({
+  id: 'platform-backups',
+  needs,
+  config: settings,
+  migrations: [createBackups],
+  start: startPlatformBackups,
+  contributes: backupContributions,
+  routes,
+  jobs,
+  singletons,
+  notifications
+})

@@ -1,0 +1,174 @@
+import type { Clock, SecretPlace, Secrets } from 'busbar/sdk'
+import { problems } from './problems.js'
+import { type Remote, RemoteError, type RemoteSettings } from './remote/remote.js'
+import { S3Remote } from './remote/s3-remote.js'
+import type { RemoteRow, RemoteStore } from './remote-store.js'
+import type { RemoteBody, RemoteView } from './schemas.js'
+import type { Settings } from './settings.js'
+
+interface RemoteParts {
+  readonly store: RemoteStore
+  readonly secrets: Secrets
+  readonly clock: Clock
+  readonly config: Settings
+}
+
+/** What was saved over what the environment says; keys in clear. */
+interface CurrentRemote extends RemoteSettings {
+  readonly enabled: boolean
+}
+
+const nothing: RemoteRow = {
+  enabled: null,
+  endpoint: null,
+  region: null,
+  bucket: null,
+  prefix: null,
+  use_ssl: null,
+  access_key: null,
+  secret_key: null
+}
+const place = (column: 'access_key' | 'secret_key'): SecretPlace => ({
+  table: 'remote',
+  column,
+  row: 'remote'
+})
+
+/** Where archives are uploaded to. */
+export class RemoteService {
+  constructor(private readonly parts: RemoteParts) {}
+
+  async view(): Promise<{ readonly isEnabled: boolean; readonly remote: RemoteView | null }> {
+    const current = this.#current((await this.parts.store.read()) ?? nothing)
+    return { isEnabled: current.enabled, remote: current.bucket === '' ? null : viewOf(current) }
+  }
+
+  async update(body: RemoteBody): Promise<RemoteView> {
+    const { store, clock } = this.parts
+    const row = this.#changed((await store.read()) ?? nothing, body)
+    const current = this.#current(row)
+    if (current.enabled) {
+      if (current.bucket === '') throw problems.bucketMissing()
+      const { accessKey, secretKey } = this.#open(row)
+      if (accessKey === '' || secretKey === '') throw problems.keysMissing()
+    }
+    await store.write(row, clock.now())
+    return viewOf(current)
+  }
+
+  /** Throws a `Problem` where the remote is off or does not work. */
+  async test(signal: AbortSignal): Promise<void> {
+    const remote = await this.open()
+    if (remote === undefined) throw problems.remoteOff()
+    await remote.remote.test({ signal }).catch((error: unknown) => {
+      throw error instanceof RemoteError ? problems.remoteFailed({ reason: error.message }) : error
+    })
+  }
+
+  /** Settings that are not saved; nothing is changed. */
+  async try(
+    body: RemoteBody,
+    signal: AbortSignal
+  ): Promise<{ readonly ok: boolean; readonly error?: string }> {
+    const settings = this.#open(this.#changed((await this.parts.store.read()) ?? nothing, body))
+    if (settings.bucket === '') return { ok: false, error: 'bucket is empty' }
+    if (settings.accessKey === '' || settings.secretKey === '')
+      return { ok: false, error: 'access_key or secret_key is empty' }
+    try {
+      await new S3Remote(settings).test({ signal })
+      return { ok: true }
+    } catch (error) {
+      if (error instanceof RemoteError) return { ok: false, error: error.message }
+      throw error
+    }
+  }
+
+  /** For a run; undefined where archives are not uploaded. */
+  async open(): Promise<{ readonly remote: Remote; readonly prefix: string } | undefined> {
+    const settings = this.#open((await this.parts.store.read()) ?? nothing)
+    if (!settings.enabled) return undefined
+    if (settings.bucket === '') throw problems.bucketMissing()
+    return { remote: new S3Remote(settings), prefix: settings.prefix }
+  }
+
+  #changed(row: RemoteRow, body: RemoteBody): RemoteRow {
+    const { secrets } = this.parts
+    const sealed = (column: 'access_key' | 'secret_key'): string | null => {
+      const given = body[column]
+      // An empty field is what a form sends that shows no key.
+      return given === undefined || given === '' ? row[column] : secrets.seal(given, place(column))
+    }
+    return {
+      enabled: body.enabled ?? row.enabled,
+      endpoint: body.endpoint === undefined ? row.endpoint : hostOf(body.endpoint),
+      region: body.region?.trim() ?? row.region,
+      bucket: body.bucket?.trim() ?? row.bucket,
+      prefix: body.prefix?.trim() ?? row.prefix,
+      use_ssl: body.use_ssl ?? row.use_ssl,
+      access_key: sealed('access_key'),
+      secret_key: sealed('secret_key')
+    }
+  }
+
+  #current(row: RemoteRow): Omit<CurrentRemote, 'accessKey' | 'secretKey'> {
+    const { config } = this.parts
+    return {
+      enabled: row.enabled ?? config.remote_enabled,
+      endpoint: row.endpoint ?? config.s3_endpoint ?? '',
+      region: row.region || config.s3_region,
+      bucket: row.bucket ?? config.s3_bucket ?? '',
+      prefix: row.prefix ?? config.s3_prefix,
+      useSsl: row.use_ssl ?? config.s3_use_ssl
+    }
+  }
+
+  #open(row: RemoteRow): CurrentRemote {
+    const { config, secrets } = this.parts
+    const opened = (column: 'access_key' | 'secret_key', fallback: string | undefined): string => {
+      const sealed = row[column]
+      if (sealed === null) return fallback ?? ''
+      try {
+        return secrets.open(sealed, place(column))
+      } catch {
+        throw problems.secretUnreadable()
+      }
+    }
+    return {
+      ...this.#current(row),
+      accessKey: opened('access_key', config.s3_access_key),
+      secretKey: opened('secret_key', config.s3_secret_key)
+    }
+  }
+}
+
+const viewOf = ({
+  endpoint,
+  region,
+  bucket,
+  prefix,
+  useSsl
+}: Omit<CurrentRemote, 'accessKey' | 'secretKey'>): RemoteView => ({
+  endpoint,
+  region,
+  bucket,
+  prefix,
+  use_ssl: useSsl
+})
+
+/** People write addresses: the scheme is what `use_ssl` says. */
+function hostOf(endpoint: string): string {
+  const text = endpoint.trim()
+  if (text === '') return ''
+  const address = /^https?:\/\//.test(text) ? text : `https://${text}`
+  const url = URL.canParse(address) ? new URL(address) : undefined
+  if (
+    url === undefined ||
+    url.pathname !== '/' ||
+    url.search !== '' ||
+    url.hash !== '' ||
+    url.username !== '' ||
+    url.password !== ''
+  )
+    throw problems.endpointInvalid({ endpoint: text })
+  return url.host
+}

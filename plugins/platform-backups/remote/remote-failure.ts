@@ -1,0 +1,82 @@
+import { RemoteError, type RemoteSettings } from './remote.js'
+
+type Place = Pick<RemoteSettings, 'bucket' | 'region'> & { readonly host: string }
+
+interface Fault {
+  readonly name?: unknown
+  readonly code?: unknown
+  readonly Code?: unknown
+  readonly $metadata?: { readonly httpStatusCode?: number }
+}
+
+const refusedKeys: ReadonlySet<string> = new Set([
+  'InvalidAccessKeyId',
+  'SignatureDoesNotMatch',
+  'InvalidToken',
+  'ExpiredToken',
+  'CredentialsProviderError'
+])
+const otherRegions: ReadonlySet<string> = new Set([
+  'PermanentRedirect',
+  'AuthorizationHeaderMalformed',
+  'TemporaryRedirect',
+  'IllegalLocationConstraintException'
+])
+const silent: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'TimeoutError'
+])
+const cutOff: ReadonlySet<string> = new Set([
+  'ECONNRESET',
+  'EPIPE',
+  'ECONNABORTED',
+  'ERR_STREAM_PREMATURE_CLOSE'
+])
+
+/** What a store, or the way there, has refused, in words of ours: its own may be of anybody. */
+export function remoteFailure(error: unknown, place: Place): Error {
+  if (error instanceof RemoteError) return error
+  if (!(error instanceof Error)) return new RemoteError(`the store at ${place.host} failed`)
+  const status = (error as Fault).$metadata?.httpStatusCode
+  const code = codeOf(error)
+  return new RemoteError(sentence(place, code, status), { cause: error })
+}
+
+function sentence({ host, bucket, region }: Place, code: string, status: number | undefined): string {
+  if (silent.has(code))
+    return `${host} does not answer (${code}): check the endpoint, and whether a firewall is in between`
+  if (cutOff.has(code)) return `${host} has cut the connection off (${code}): try again`
+  if (refusedKeys.has(code))
+    return `${host} does not know these keys (${code}): check access_key and secret_key`
+  if (code === 'RequestTimeTooSkewed')
+    return `${host} says that the clock of this machine is wrong: let it follow a time server`
+  if (otherRegions.has(code) || status === 301)
+    return `the bucket ${bucket} is in another region than ${region} (${code}): correct region or endpoint`
+  if (code === 'NoSuchBucket' || (code === 'NotFound' && status === 404))
+    return `there is no bucket ${bucket} at ${host}: make it, or correct its name`
+  if (code === 'NoSuchKey') return `there is no such object in ${bucket}`
+  if (status === 401 || status === 403)
+    return `${host} refuses these keys the bucket ${bucket} (${code}): they need to list, read, write and delete its objects`
+  if (status === 507) return `the store at ${host} is full (${code})`
+  if (
+    code.startsWith('ERR_SSL') ||
+    code.startsWith('CERT_') ||
+    code.includes('SELF_SIGNED') ||
+    code.startsWith('UNABLE_TO_') ||
+    code === 'EPROTO'
+  )
+    return `the TLS connection to ${host} failed (${code}): check use_ssl; an authority of your own is named by NODE_EXTRA_CA_CERTS`
+  return `${host} answered ${status === undefined ? code : `${status} ${code}`}`
+}
+
+/** Codes come from the store: of letters and digits only, and short. */
+function codeOf(error: Fault & Error): string {
+  for (const one of [error.Code, error.code, error.name])
+    if (typeof one === 'string' && one !== 'Error') return one.slice(0, 60).replace(/[^A-Za-z0-9_.-]/g, '?')
+  return 'unknown'
+}

@@ -1,0 +1,81 @@
+import { createWriteStream } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type { Settings } from '../../core/config/environment.js'
+import { archiveTime } from '../../plugins/platform-backups/archive/archive-name.js'
+import type { Remote } from '../../plugins/platform-backups/remote/remote.js'
+import { S3Remote } from '../../plugins/platform-backups/remote/s3-remote.js'
+import { RestoreError } from '../../plugins/platform-backups/restore/restore-target.js'
+
+interface Found {
+  readonly key: string
+  readonly name: string
+  readonly bytes: number
+  readonly at: Date
+}
+
+/** The bucket of the environment: what was saved in the platform is in the archive. */
+function openRemote({ variable }: Settings): { readonly remote: Remote; readonly prefix: string } {
+  const need = (name: string): string => {
+    const value = variable(name)
+    if (value === undefined) throw new RestoreError(`set ${name}: it says where the archive is`)
+    return value
+  }
+  const prefix = variable('BACKUP_S3_PREFIX') ?? 'busbar/'
+  return {
+    prefix,
+    remote: new S3Remote({
+      endpoint: variable('BACKUP_S3_ENDPOINT') ?? '',
+      region: variable('BACKUP_S3_REGION') ?? 'us-east-1',
+      bucket: need('BACKUP_S3_BUCKET'),
+      prefix,
+      useSsl: variable('BACKUP_S3_USE_SSL') !== 'false',
+      accessKey: need('BACKUP_S3_ACCESS_KEY'),
+      secretKey: need('BACKUP_S3_SECRET_KEY')
+    })
+  }
+}
+
+async function find(remote: Remote, prefix: string, signal: AbortSignal): Promise<Found[]> {
+  const found: Found[] = []
+  for await (const { key, bytes } of remote.list(prefix, { signal })) {
+    const name = key.slice(prefix.length)
+    const at = archiveTime(name)
+    if (at !== undefined) found.push({ key, name, bytes, at })
+  }
+  return found.sort((a, b) => b.at.getTime() - a.at.getTime())
+}
+
+/** One line for each archive, the newest first. */
+export async function listArchives(settings: Settings, signal: AbortSignal): Promise<string[]> {
+  const { remote, prefix } = openRemote(settings)
+  return (await find(remote, prefix, signal)).map(
+    ({ name, bytes, at }) => `${name}\t${at.toISOString()}\t${bytes} bytes`
+  )
+}
+
+/** Fetches an archive by its name, or the newest; where it is then. */
+export async function downloadArchive(
+  settings: Settings,
+  name: string,
+  staging: string,
+  { signal, say }: { readonly signal: AbortSignal; readonly say: (message: string) => void }
+): Promise<string> {
+  const { remote, prefix } = openRemote(settings)
+  const all = await find(remote, prefix, signal)
+  const found = name === 'latest' ? all[0] : all.find(one => one.name === name || one.key === name)
+  if (found === undefined)
+    throw new RestoreError(
+      name === 'latest'
+        ? `there is no archive below ${prefix} in the bucket`
+        : `there is no archive ${name} in the bucket; "busbar restore --list" names those that there are`
+    )
+  const file = join(dirname(staging), found.name)
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  say(`${found.key} is fetched, ${found.bytes} bytes`)
+  await pipeline(await remote.get(found.key, { signal }), createWriteStream(file, { mode: 0o600 }), {
+    signal
+  })
+  return file
+}
