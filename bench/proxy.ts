@@ -90,9 +90,11 @@ async function openProxy(
   })
   const instance = {
     directory: async () => directory,
-    ownProxy: { header: 'x-busbar-proxy', value: 'bench' }
+    ownProxy: { header: 'x-busbar-proxy', value: 'bench' },
+    trustedProxies: []
   }
-  const caddy = await openCaddy({ settings: given, exec, clock: systemClock(), instance, log })
+  const containers = { runtime: { get: () => undefined }, images: { get: () => undefined } }
+  const caddy = await openCaddy({ settings: given, exec, clock: systemClock(), instance, log, containers })
   if (caddy === undefined) throw new Error('the program caddy is not there: apt-get install caddy')
   return { ...caddy, port: http }
 }

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import { startEmbedded } from '../embedded-postgres/index.js'
+import { startEnvironment, startFlags } from '../lab/start-flags.js'
 import {
   type Benchmark,
   type Goal,
@@ -24,11 +25,7 @@ import { median, medianRatio } from './statistics.js'
 const rounds = 7
 const idleMs = 10_000
 /** As `npm start` runs it. */
-const program = [
-  '--max-semi-space-size=4',
-  '--no-allocation-site-pretenuring',
-  fileURLToPath(new URL('../core/main.js', import.meta.url))
-]
+const program = [...startFlags, fileURLToPath(new URL('../core/main.js', import.meta.url))]
 const bareProgram = fileURLToPath(new URL('./rig/bare-server.js', import.meta.url))
 
 /** Goal 6: how long the platform takes to listen, and what it keeps in memory. */
@@ -154,8 +151,7 @@ async function startProgram(
 ): Promise<Program> {
   const startedAt = performance.now()
   const child = spawn(process.execPath, args, {
-    // As `npm start` has it.
-    env: { ...process.env, MALLOC_ARENA_MAX: '2', ...environment, ...quietly },
+    env: { ...process.env, ...startEnvironment, ...environment, ...quietly },
     stdio: ['ignore', 'pipe', 'inherit']
   })
   for await (const line of createInterface({ input: child.stdout })) {

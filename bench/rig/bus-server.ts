@@ -71,13 +71,16 @@ server.on('upgrade', (request, socket, head) => {
   })
 })
 await once(server.listen(0, '127.0.0.1', 1024), 'listening')
-const before = await memory()
 const clients = fork(fileURLToPath(new URL('./bus-clients.js', import.meta.url)), [
   String((server.address() as AddressInfo).port),
   String(count)
 ])
 await once(clients, 'message')
-const bytesPerClient = Math.round(((await memory()) - before) / count)
+const first = sockets.length
+const before = await memory()
+clients.send('go on')
+await once(clients, 'message')
+const bytesPerClient = Math.round(((await memory()) - before) / (count - first))
 process.on('SIGTERM', () => {
   clients.kill()
   process.exit()

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { TestClient } from 'busbar/sdk/testing'
+import { startEnvironment, startFlags } from '../../lab/start-flags.js'
 import { Child } from './child.js'
 import { expect } from './expect.js'
 import { removeFolder, temporaryFolder } from './leftovers.js'
@@ -100,9 +101,9 @@ export async function startPlatform(
   try {
     return await Child.start(new URL('./platform-server.js', import.meta.url), {
       args: [variant],
-      execArgv: ['--expose-gc', '--no-allocation-site-pretenuring'],
+      execArgv: ['--expose-gc', ...startFlags],
       output: log.fd,
-      environment: { ...environment, ...quietly }
+      environment: { ...startEnvironment, ...environment, ...quietly }
     })
   } finally {
     await log.close()
