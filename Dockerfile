@@ -12,7 +12,10 @@ COPY core core
 COPY embedded-postgres embedded-postgres
 COPY sdk sdk
 COPY plugins plugins
-COPY scripts scripts
+# of the tools what an operator runs; the others need what is no part of an image
+COPY scripts/build.mjs scripts/busbar.ts scripts/
+COPY scripts/build scripts/build
+COPY scripts/restore scripts/restore
 RUN node scripts/build.mjs && find dist -name '*.map' -exec rm {} +
 
 FROM ${BASE}
@@ -22,6 +25,8 @@ WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
+# what is done while the platform does not run: docker compose run --rm busbar busbar restore …
+RUN printf '#!/bin/sh\nexec node /app/dist/scripts/busbar.js "$@"\n' > /usr/local/bin/busbar && chmod 755 /usr/local/bin/busbar
 # The kernel counts some of what it gives by uid, for the machine and all containers together: with 1000, the uid of most images, the
 # platform would lack what an application has taken. docker-compose.yml may run it with another one, and says so here: ssh runs for
 # no uid that has no name.
