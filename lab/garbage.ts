@@ -16,3 +16,9 @@ export function heldBytes(): number {
   const { heapUsed, external } = process.memoryUsage()
   return heapUsed + external
 }
+
+/** The bytes of buffers that this process holds when its garbage is gone: V8 lets those that grew old go only when it collects everything, which may be long after. */
+export function heldBuffers(): number {
+  collect()
+  return process.memoryUsage().arrayBuffers
+}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The base images that tests and demo build on, for the engine of DOCKER_HOST. An image that is there is left alone.
-#   make-images.sh [busybox] [node] [nginx] [platform-base] [postgres-lab] [docker] [docker-26]   (default: the first two)
-# They are busybox:lab and node:20; nginx:lab for static sites; platform-base:lab, node with git, ssh and what unpacks archives, and postgres:lab
+#   make-images.sh [busybox] [node] [nginx] [caddy] [platform-base] [postgres-lab] [docker] [docker-26]   (default: the first two)
+# They are busybox:lab and node:20; nginx:lab for static sites; caddy:lab, the proxy; platform-base:lab, node with git, ssh and what unpacks archives, and postgres:lab
 # for the compose file; docker:lab and docker:26-lab, engines in which builds run.
 # Root on Debian makes them from the machine's own files, without any image registry; elsewhere they are pulled.
 set -euo pipefail
@@ -49,7 +49,7 @@ import_root() {
   local root=$1 name=$2 change; shift 2
   local changes=()
   for change in "$@"; do changes+=(--change "$change"); done
-  tar -C "$root" --numeric-owner --sort=name -c . | docker import "${changes[@]}" - "$name" >/dev/null
+  tar -C "$root" --numeric-owner --sort=name --xattrs --xattrs-include=security.capability -c . | docker import "${changes[@]}" - "$name" >/dev/null
 }
 
 make_busybox() {
@@ -84,7 +84,8 @@ make_platform_base() {
   # busybox's own do not write what they read
   rm -f "$root"/usr/bin/{bzip2,xz,zstd}
   copy_program "$root" "$(command -v git)" "$core/git-remote-http" "$(command -v ssh)" "$(command -v bzip2)" "$(command -v xz)" "$(command -v zstd)"
-  mkdir -p "$root$core"
+  # a Debian has it
+  mkdir -p "$root$core" "$root/usr/local/bin"
   mv "$root/usr/bin/git-remote-http" "$root$core/"
   ln -s git-remote-http "$root$core/git-remote-https"
   ln -s /usr/bin/git "$root$core/git"
@@ -128,6 +129,17 @@ make_nginx() {
   copy_program "$root" "$work/nginx/usr/sbin/nginx"
   install -D -m 644 "$work/nginx/etc/nginx/mime.types" "$root/etc/nginx/mime.types"
   import_root "$root" nginx:lab 'ENV PATH=/usr/local/bin:/usr/bin:/usr/sbin' 'CMD ["nginx"]'
+}
+
+# Debian's caddy, which may listen below port 1024 whoever runs it, as in the official image
+make_caddy() {
+  local root=$work/root-caddy
+  base_root "$root"
+  mkdir -p "$work/caddy"
+  (cd "$work/caddy" && apt-get -o APT::Sandbox::User=root download -qq caddy >/dev/null && dpkg-deb -x caddy_*.deb .)
+  copy_program "$root" "$work/caddy/usr/bin/caddy"
+  setcap cap_net_bind_service=+ep "$root/usr/bin/caddy"
+  import_root "$root" caddy:lab 'ENV PATH=/usr/local/bin:/usr/bin:/usr/sbin' 'CMD ["caddy", "run"]'
 }
 
 # this machine's dockerd and its docker command, for build engines: the image has what the official one has
@@ -182,9 +194,10 @@ for wanted in "$@"; do
     node) ensure node:20 make_node node:20 ;;
     nginx) ensure nginx:lab make_nginx nginxinc/nginx-unprivileged:stable-alpine ;;
     platform-base) ensure platform-base:lab make_platform_base node:20-bookworm-slim ;;
+    caddy) ensure caddy:lab make_caddy caddy:2 ;;
     docker) ensure docker:lab make_docker docker:20-dind ;;
     docker-26) ensure docker:26-lab make_docker_26 docker:26-dind ;;
     postgres-lab) ensure postgres:lab make_postgres_lab postgres:17 ;;
-    *) echo "make-images.sh: no such image: $wanted (busybox, node, nginx, platform-base, postgres-lab, docker, docker-26)" >&2; exit 2 ;;
+    *) echo "make-images.sh: no such image: $wanted (busybox, node, nginx, caddy, platform-base, postgres-lab, docker, docker-26)" >&2; exit 2 ;;
   esac
 done

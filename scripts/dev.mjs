@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { watch } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { runFolders } from './build.mjs'
+import { runFolders } from './build/sources.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 /** Editors save in several steps, and a checkout changes many files. */

@@ -34,7 +34,7 @@ export function rotatingSample(title, cases, options) {
 }
 
 /** Sources that are no checkout have one choice for ever. */
-function commit() {
+export function commit() {
   try {
     return execFileSync('git', ['rev-parse', '--short=12', 'HEAD'], {
       cwd: import.meta.dirname,

@@ -2,6 +2,7 @@
  * Which test files share a process. A process that boots a platform for the first time pays seconds for loading and
  * compiling, of which a second platform pays a tenth.
  */
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
@@ -17,6 +18,8 @@ const alone = new Set([
   'plugins/builds/test/hostile.test.ts',
   'plugins/deployments/test/loud-build.test.ts',
   'plugins/logs/test/slow-readers.test.ts',
+  'plugins/proxy-caddy/test/newest-process.test.ts',
+  'plugins/proxy-caddy/test/newest-traffic.test.ts',
   'test/http/connections.test.ts',
   'test/http/fuzz.test.ts',
   'test/http/streams.test.ts',
@@ -60,6 +63,19 @@ export function groupsOf(files) {
     pools.set(pool, [...(pools.get(pool) ?? []), file])
   }
   return [...pools.values()].flatMap(divided).sort((a, b) => secondsOfAll(b) - secondsOfAll(a))
+}
+
+/**
+ * For a machine that may be too slow for all of them: those with files about the whole come first, and of the others the seed says
+ * which, so that over many seeds none is always the last.
+ * @param {readonly (readonly string[])[]} groups
+ * @param {string} seed
+ * @returns {readonly (readonly string[])[]}
+ */
+export function inTurns(groups, seed) {
+  const rank = ([first]) => createHash('sha256').update(`${seed}\n${first}`).digest('hex')
+  const isOfAll = files => files.some(file => file.startsWith('test/'))
+  return groups.toSorted((a, b) => Number(isOfAll(b)) - Number(isOfAll(a)) || (rank(a) < rank(b) ? -1 : 1))
 }
 
 const secondsOfAll = files => files.reduce((sum, file) => sum + secondsOf(file), 0)

@@ -2,6 +2,7 @@
  * tap's reporter for this project: one line a file, every failure with its evidence, and a last line
  * `N passed, N failed` that counts tests (sentences), not assertions. It looks the same on a terminal
  * and in a log; tap's own reporters draw on the screen. Files that share a process have a line each all the same.
+ * Files that are not begun as it is too late (`TEST_UNTIL`) are told, too.
  * `FAILED_FILES` names a file for the names of those that failed, a line each.
  */
 import { writeFileSync } from 'node:fs'
@@ -14,6 +15,7 @@ export default class TestReporter extends Transform {
   #total = { passed: 0, failed: 0, skipped: 0 }
   #files = new Map()
   #failed = []
+  #leftOut = 0
 
   constructor() {
     super()
@@ -44,6 +46,7 @@ export default class TestReporter extends Transform {
   _flush(done) {
     this.#parser.on('complete', () => {
       const { passed, failed, skipped } = this.#total
+      if (this.#leftOut > 0) this.push(`\n${this.#leftOut} files left out for want of time\n`)
       this.push(`\n${skipped > 0 ? `${skipped} skipped\n` : ''}${passed} passed, ${failed} failed\n`)
       if (process.env.FAILED_FILES !== undefined)
         writeFileSync(process.env.FAILED_FILES, this.#failed.map(name => `${name}\n`).join(''))
@@ -66,6 +69,11 @@ export default class TestReporter extends Transform {
     if (!result.ok && seen.failed === 0) {
       seen.failed = 1
       seen.evidence.push(indent(`${result.name} failed as a whole\n${describe(result.diag)}`))
+    }
+    if (mayBeLate && result.ok && seen.passed + seen.skipped === 0) {
+      this.#leftOut++
+      this.push(`LEFT OUT ${result.name}\n`)
+      return
     }
     if (!result.ok) this.#failed.push(result.name)
     for (const key of Object.keys(this.#total)) this.#total[key] += seen[key]
@@ -123,6 +131,8 @@ function collectFailures(parser, path, evidence) {
     evidence.push(indent(`not ok: ${[...path, result.name].join(' › ')}\n${describe(result.diag)}`))
   })
 }
+
+const mayBeLate = process.env.TEST_UNTIL !== undefined
 
 const isFailure = result => !result.ok && !result.skip && !result.todo
 

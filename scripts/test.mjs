@@ -1,14 +1,16 @@
 /**
  * `npm test`: every test file, by tap, or those below the folders that are named as arguments. Files share processes
  * (`test-groups.mjs`); files that are named do not. Of some families a run of everything takes a sample (`rotating-files.mjs`);
- * `--rotating` runs these families alone. Other options go to tap.
+ * `--rotating` runs these families alone. With `TEST_MINUTES` no file is begun after so many; which are left out then differs by the
+ * commit, and those about the whole come first. Other options go to tap.
  */
 import { spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ofFamilies, withoutThoseOfOtherCommits } from './rotating-files.mjs'
-import { groupsFolder, groupsOf } from './test-groups.mjs'
+import { commit } from './rotating-sample.mjs'
+import { groupsFolder, groupsOf, inTurns } from './test-groups.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
@@ -46,13 +48,15 @@ function programs(folders) {
     below.length === 0
       ? withoutThoseOfOtherCommits(all)
       : all.filter(file => below.some(folder => file.startsWith(folder)))
-  return groupsOf(files).map(writeGroup)
+  const groups = groupsOf(files)
+  return (minutes === undefined ? groups : inTurns(groups, commit())).map(writeGroup)
 }
 
 const isFolder = argument =>
   !argument.startsWith('-') &&
   statSync(join(root, argument), { throwIfNoEntry: false })?.isDirectory() === true
 
+const minutes = process.env.TEST_MINUTES
 const asked = process.argv.slice(2).filter(argument => argument !== '--rotating')
 const isRotating = process.argv.includes('--rotating')
 const folders = asked.filter(isFolder)
@@ -66,7 +70,14 @@ const tap = spawn(
     ...others,
     ...(isAll || folders.length > 0 ? programs(folders) : [])
   ],
-  { cwd: root, stdio: 'inherit' }
+  {
+    cwd: root,
+    stdio: 'inherit',
+    env: {
+      ...process.env,
+      ...(minutes !== undefined && { TEST_UNTIL: String(Date.now() + Number(minutes) * 60_000) })
+    }
+  }
 )
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => tap.kill(signal))
 tap.on('exit', code => {

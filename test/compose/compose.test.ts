@@ -192,6 +192,14 @@ test('the compose file runs the platform with a PostgreSQL beside it', { timeout
     t.same(stdout.trim().split('\n').sort(), ['ECONNREFUSED 8080', `ECONNREFUSED ${port}`].sort())
   })
 
+  await t.test('the command busbar is in the image', async t => {
+    t.match(await run('exec', '-T', 'busbar', 'busbar', 'help'), /busbar restore <archive>/)
+    await t.rejects(
+      run('exec', '-T', 'busbar', 'busbar', 'restore', '/data/nothing.tar.gz'),
+      /nothing\.tar\.gz/
+    )
+  })
+
   await t.test("a restart of the platform leaves the application's container running", async t => {
     const before = await applicationContainer()
     const current = await version()

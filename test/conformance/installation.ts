@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { removeInstallation } from '../../lab/installation.js'
 import { ProgramLines } from '../../lab/program-lines.js'
+import { startFlags } from '../../lab/start-flags.js'
 import { claimPortRange } from '../../sdk/testing/port-range.js'
 import { createDatabase } from '../cluster/database.js'
 
@@ -15,8 +16,6 @@ export const listedOrigin = 'https://ui.example.com'
 export const setupCode = 'conformance-setup-code'
 
 const root = join(import.meta.dirname, '../..')
-/** As `npm start` has them. */
-const startFlags = ['--max-semi-space-size=4', '--no-allocation-site-pretenuring']
 const startLimitMs = 120_000
 
 /** A process of the platform. */

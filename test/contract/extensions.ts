@@ -11,6 +11,18 @@ export const extensions: Readonly<Record<string, Extension>> = {
     admin: false,
     reason: 'what is told live is described as operations are'
   },
+  'GET /api/backups/recovery-key': {
+    scope: 'read',
+    session: true,
+    admin: true,
+    reason: 'whether there is a key that opens the archives, without showing it'
+  },
+  'POST /api/backups/recovery-key': {
+    scope: null,
+    session: true,
+    admin: true,
+    reason: 'what archives are encrypted to, and what is needed to restore them'
+  },
   'GET /api/builders': {
     scope: 'read',
     session: true,
@@ -243,6 +255,7 @@ export const fields: Readonly<Record<string, Readonly<Record<string, string>>>> 
     owner: 'the project whose network it is',
     container_count: 'how many containers are connected, where not all are told'
   },
+  'POST /api/backups/remote/test': { error: 'why it does not work, and what helps' },
   invitationResponse: {
     link: 'an administrator can hand on the invitation where no mail is sent'
   }

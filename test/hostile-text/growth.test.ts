@@ -51,7 +51,6 @@ import { handlersFault } from '../../plugins/proxy-caddy/handlers.js'
 import { isProxyError, readAccessLine } from '../../plugins/proxy-caddy/log/access-line.js'
 import { hostnameIn } from '../../plugins/proxy-caddy/log/hostname-in.js'
 import { TlsFaults } from '../../plugins/proxy-caddy/log/tls-faults.js'
-import { readBasicCredentials } from '../../plugins/proxy-forwarder/basic-credentials.js'
 import { climbs } from '../../plugins/proxy-forwarder/forwarded-path.js'
 import { readLines } from '../../plugins/requests/files/read-lines.js'
 import { isRotatedName } from '../../plugins/requests/files/rotated-files.js'
@@ -77,6 +76,7 @@ import { originOf } from '../../sdk/http1/forwarded-for.js'
 import { hostnameOf, targetOf } from '../../sdk/http1/forwarding/head.js'
 import { setsPlatformCookie, withoutPlatformCookies } from '../../sdk/http1/forwarding/platform-cookies.js'
 import { setsCookieOfOthers } from '../../sdk/http1/forwarding/sibling-cookies.js'
+import { readBasicCredentials } from '../../sdk/http1/passwords/basic-credentials.js'
 
 const mebibyte = 2 ** 20
 

@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process'
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { cp, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { type Test, test } from 'tap'
 
@@ -23,7 +24,8 @@ async function project(t: Test, files: Record<string, string>): Promise<Project>
     await writeFile(join(directory, path), text)
   }
   await mkdir(join(directory, 'scripts'))
-  await cp(join(root, 'scripts/build.mjs'), join(directory, 'scripts/build.mjs'))
+  for (const script of ['build.mjs', 'build'])
+    await cp(join(root, 'scripts', script), join(directory, 'scripts', script), { recursive: true })
   await symlink(join(root, 'node_modules'), join(directory, 'node_modules'))
   await write('package.json', '{ "type": "module" }')
   for (const [path, text] of Object.entries(files)) await write(path, text)
@@ -36,32 +38,69 @@ async function project(t: Test, files: Record<string, string>): Promise<Project>
 }
 
 const sources = {
-  'core/main.ts': 'export const answer: number = 42\n',
+  'core/main.ts': "import { answer } from './answer.js'\nexport const half: number = answer / 2\n",
+  'core/answer.ts': 'export const answer: number = 42\n',
   'plugins/x/plugin.json': '{ "id": "x" }\n',
-  'plugins/x/index.ts': "import { answer } from '../../core/main.js'\nexport default answer\n",
+  'plugins/x/index.ts':
+    "import { answer } from '../../core/answer.js'\nimport { own } from './deep/own.js'\nexport default { answer, own }\n",
+  'plugins/x/deep/own.ts':
+    "export const own = { address: import.meta.url, late: async () => await import('./late.js') }\n",
+  'plugins/x/deep/late.ts': "export const late = 'loaded when it is needed'\n",
   'plugins/x/test/x.test.ts': 'throw new Error()\n',
   'plugins/x/README.md': '# x\n'
 }
 
-test('TypeScript is transpiled file by file, what else a plugin has is copied, and its tests stay out', async t => {
+interface X {
+  readonly answer: number
+  readonly own: { readonly address: string; late(): Promise<{ readonly late: string }> }
+}
+
+test('what is found by its path is built with all it needs, and what else a plugin has is copied, but for its tests', async t => {
   const { build, output } = await project(t, sources)
-  t.equal(await build(), 'built 3 files, removed 0\n')
-  const { default: answer } = (await import(output('plugins/x/index.js'))) as { default: number }
-  t.equal(answer, 42)
+  await build()
+  const { default: x } = (await import(output('plugins/x/index.js'))) as { default: X }
+  t.equal(x.answer, 42)
+  t.equal((await x.own.late()).late, 'loaded when it is needed')
   t.ok(existsSync(output('core/main.js.map')))
+  t.notOk(existsSync(output('core/answer.js')), 'a module of its own that nothing looks for')
   t.equal(readFileSync(output('plugins/x/plugin.json'), 'utf8'), sources['plugins/x/plugin.json'])
   t.notOk(existsSync(output('plugins/x/test')))
   t.notOk(existsSync(output('plugins/x/README.md')))
 })
 
-test('a second build touches only what has changed', async t => {
+test('a module that several need is there once', async t => {
+  const { build, output } = await project(t, {
+    ...sources,
+    'core/answer.ts': 'export const answer = Object.assign(Object(42), { asked: [] as string[] })\n',
+    'core/main.ts': "export { answer } from './answer.js'\n"
+  })
+  await build()
+  const { answer } = (await import(output('core/main.js'))) as { answer: object }
+  const { default: x } = (await import(output('plugins/x/index.js'))) as { default: X }
+  t.equal(x.answer, answer)
+})
+
+test('the address of a module is where it would lie by itself, whatever it is built into and wherever dist/ is moved', async t => {
+  const { build, output, directory } = await project(t, sources)
+  await build()
+  const moved = join(directory, 'elsewhere/dist')
+  await cp(output('.'), moved, { recursive: true })
+  const { default: x } = (await import(join(moved, 'plugins/x/index.js'))) as { default: X }
+  t.equal(x.own.address, pathToFileURL(join(moved, 'plugins/x/deep/own.js')).href)
+})
+
+test('a second build writes only what is different', async t => {
   const { build, write, output } = await project(t, sources)
   await build()
   const untouched = statSync(output('core/main.js')).ctimeMs
   t.equal(await build(), '')
-  await write('plugins/x/index.ts', 'export default 7\n')
-  t.equal(await build(), 'built 1 files, removed 0\n')
+  await write('plugins/x/deep/own.ts', 'export const own = 7\n')
+  t.match(await build(), /^built [12] files/)
   t.match(readFileSync(output('plugins/x/index.js'), 'utf8'), /7/)
+  await write('plugins/x/plugin.json', '{ "id": "y" }\n')
+  t.match(await build(), /^built 1 files/)
+  await write('core/main.ts', sources['core/main.ts'])
+  t.equal(await build(), '', 'written again as it was')
   t.equal(statSync(output('core/main.js')).ctimeMs, untouched)
 })
 
@@ -69,9 +108,25 @@ test('the output of a source that is gone is removed, and its folder too', async
   const { build, directory, output } = await project(t, sources)
   await build()
   await rm(join(directory, 'plugins'), { recursive: true })
-  t.equal(await build(), 'built 0 files, removed 3\n')
+  t.match(await build(), /removed 2\n/)
   t.notOk(existsSync(output('plugins')))
   t.ok(existsSync(output('core/main.js')))
+})
+
+test('a platform that runs may still load what the build before had, and no older one', async t => {
+  const { build, write, output } = await project(t, sources)
+  const late = async (text: string): Promise<string[]> => {
+    await write('plugins/x/deep/late.ts', `export const late = '${text}'\n`)
+    await build()
+    return readdirSync(output('shared'))
+      .filter(file => file.endsWith('.js'))
+      .map(file => readFileSync(output(`shared/${file}`), 'utf8'))
+      .flatMap(code => /(first|second|third) text/.exec(code)?.[1] ?? [])
+      .sort()
+  }
+  t.same(await late('first text'), ['first'])
+  t.same(await late('second text'), ['first', 'second'])
+  t.same(await late('third text'), ['second', 'third'])
 })
 
 test('an output that was lost is made again', async t => {
@@ -84,18 +139,25 @@ test('an output that was lost is made again', async t => {
 
 test('builds at the same time do not disturb each other', async t => {
   const many = Object.fromEntries(
-    Array.from({ length: 60 }, (_, i) => [`core/part-${i}.ts`, `export const part: number = ${i}\n`])
+    Array.from({ length: 60 }, (_, i) => [
+      `plugins/part-${i}/index.ts`,
+      `import { answer } from '../../core/answer.js'\nexport const part: number = ${i} + answer\n`
+    ])
   )
   const { build, output } = await project(t, { ...sources, ...many })
   await Promise.all([build(), build(), build()])
-  for (let i = 0; i < 60; i++) t.match(readFileSync(output(`core/part-${i}.js`), 'utf8'), `part = ${i}`)
+  for (let i = 0; i < 60; i++) {
+    const { part } = (await import(output(`plugins/part-${i}/index.js`))) as { part: number }
+    t.equal(part, i + 42)
+  }
   t.equal(await build(), '', 'nothing is left to do, and nothing half-written is left')
 })
 
 test('a file that does not compile is named with its line, and the last good output stays', async t => {
   const { build, write, output } = await project(t, sources)
   await build()
-  await write('core/main.ts', 'export const answer: number = \n')
-  await t.rejects(build(), { code: 1, stderr: /core\/main\.ts:2:\d+: ERROR/ })
-  t.match(readFileSync(output('core/main.js'), 'utf8'), /42/)
+  await write('core/answer.ts', 'export const answer: number = \n')
+  await t.rejects(build(), { code: 1, stderr: /core\/answer\.ts:2:\d+: ERROR/ })
+  const { half } = (await import(output('core/main.js'))) as { half: number }
+  t.equal(half, 21)
 })

@@ -16,8 +16,8 @@ test('npm run dev builds and starts again what has changed, also after it could 
   const directory = t.testdir()
   for (const folder of ['scripts', 'core', 'embedded-postgres', 'sdk', 'plugins/x/test'])
     await mkdir(join(directory, folder), { recursive: true })
-  for (const script of ['build', 'start', 'dev'])
-    await cp(join(root, `scripts/${script}.mjs`), join(directory, `scripts/${script}.mjs`))
+  for (const script of ['build', 'build.mjs', 'start.mjs', 'dev.mjs'])
+    await cp(join(root, 'scripts', script), join(directory, 'scripts', script), { recursive: true })
   await symlink(join(root, 'node_modules'), join(directory, 'node_modules'))
   await writeFile(
     join(directory, 'package.json'),

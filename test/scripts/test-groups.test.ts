@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type Test, test } from 'tap'
-import { groupsOf, isGroup } from '../../scripts/test-groups.mjs'
+import { groupsOf, inTurns, isGroup } from '../../scripts/test-groups.mjs'
 
 const root = join(import.meta.dirname, '..', '..')
 const seconds: Readonly<Record<string, number>> = JSON.parse(
@@ -25,6 +25,21 @@ test('files share processes, those that change what a process has are alone, and
     [1, 1, 1, 20, 21],
     'where an engine is used they are apart'
   )
+  t.end()
+})
+
+test('where time may be short, what is about the whole comes first, and of the others the commit says which', t => {
+  const groups = [
+    ...Array.from({ length: 9 }, (_, at) => [`plugins/builds/test/b${at}.test.ts`]),
+    ['plugins/users/test/u.test.ts', 'test/http/h.test.ts']
+  ]
+  const orders = ['one', 'two', 'one'].map(seed => inTurns(groups, seed))
+  for (const order of orders) {
+    t.same(order[0], groups.at(-1))
+    t.same(order.flat().sort(), groups.flat().sort(), 'none is lost')
+  }
+  t.same(orders[2], orders[0])
+  t.not(orders[1]?.at(-1)?.[0], orders[0]?.at(-1)?.[0])
   t.end()
 })
 
@@ -51,7 +66,11 @@ test('groups take about as long, and those that take longest begin first', t => 
 })
 
 /** What tap says of a group of such files, in our report, and which failed. */
-function report(t: Test, files: Readonly<Record<string, string>>) {
+function report(
+  t: Test,
+  files: Readonly<Record<string, string>>,
+  environment: Readonly<Record<string, string>> = {}
+) {
   const folder = mkdtempSync(join(tmpdir(), 'busbar-groups-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const written = Object.entries(files).map(([name, text]) => {
@@ -71,7 +90,7 @@ function report(t: Test, files: Readonly<Record<string, string>>) {
   const { stdout } = spawnSync('node', ['node_modules/tap/dist/esm/run.mjs', 'run', program], {
     cwd: root,
     encoding: 'utf8',
-    env: { PATH: process.env.PATH, HOME: folder, FAILED_FILES: failed }
+    env: { PATH: process.env.PATH, HOME: folder, FAILED_FILES: failed, ...environment }
   })
   const shown = stdout.replaceAll(`${folder}/`, '').replace(/ {2}[\d.]+ s$/gm, '')
   return { shown, failed: readFileSync(failed, 'utf8').replaceAll(`${folder}/`, '') }
@@ -97,6 +116,24 @@ test('it fails', async t => { t.equal(1, 2) })`,
   t.match(shown, /it does not load/)
   t.match(shown, /^4 passed, 2 failed$/m)
   t.equal(failed, 'b.test.ts\nd.test.ts\n')
+  t.end()
+})
+
+test('files that are not begun as it is too late are told, and are no passed ones', t => {
+  const until = String(Date.now() + 3_600_000)
+  const files = {
+    'a.test.ts': `test('it takes all the time', async t => {
+  process.env.TEST_UNTIL = '1'
+  t.pass()
+})`,
+    'b.test.ts': `test('it is not begun', async t => { t.fail() })`
+  }
+  const { shown, failed } = report(t, files, { TEST_UNTIL: until })
+  t.match(shown, /^ok {3}a\.test\.ts {2}1 passed$/m)
+  t.match(shown, /^LEFT OUT b\.test\.ts$/m)
+  t.match(shown, /^1 files left out for want of time$/m)
+  t.match(shown, /^1 passed, 0 failed$/m)
+  t.equal(failed, '')
   t.end()
 })
 

@@ -17,6 +17,8 @@ const without: Readonly<Record<string, string>> = {
   RevealDeployHook: 'reads something',
   TestProjectRegistryAccount: 'asks something',
   TestRegistryAccount: 'asks something',
+  TestBackupRemote: 'asks something',
+  TestBackupRemoteParams: 'asks something',
   MarkNotificationRead: 'sets what there is',
   MarkAllNotificationsRead: 'sets what there is',
   // Who asks is nobody yet: an address is no caller whose answers, sessions among them, could be kept.
@@ -30,7 +32,8 @@ const without: Readonly<Record<string, string>> = {
   // Each answer takes the place of the former, and its secrets are kept nowhere, which they would be for a day.
   EnrollTOTP: 'secrets that are kept nowhere',
   VerifyTOTPEnrollment: 'secrets that are kept nowhere',
-  RegenerateRecoveryCodes: 'secrets that are kept nowhere'
+  RegenerateRecoveryCodes: 'secrets that are kept nowhere',
+  CreateRecoveryKey: 'secrets that are kept nowhere'
 }
 
 test('each POST that makes or starts something takes an Idempotency-Key, and nothing else does', async t => {

@@ -16,10 +16,12 @@ const homes: Readonly<Record<string, readonly string[]>> = {
   // The durable queue is given its pool.
   pg: ['core/database/', 'core/jobs/worker-connections.ts', 'embedded-postgres/'],
   awilix: ['core/services/'],
+  'age-encryption': ['plugins/platform-backups/'],
   otplib: ['plugins/identity/'],
   '@node-rs/argon2': ['plugins/identity/'],
   dockerode: ['plugins/runtime-docker/'],
   nodemailer: ['plugins/mail/'],
+  'pg-copy-streams': ['core/database/'],
   'prom-client': ['plugins/metrics/'],
   qrcode: ['plugins/identity/']
 }
@@ -42,7 +44,15 @@ const coreLayers: readonly (readonly string[])[] = [
   ['access', 'events', 'schedules'],
   ['http'],
   ['audit', 'plugins'],
-  ['instance-facts', 'kernel-plugin', 'kernel-schema', 'kernel-warnings', 'statistics'],
+  [
+    'half-restored',
+    'installation',
+    'instance-facts',
+    'kernel-plugin',
+    'kernel-schema',
+    'kernel-warnings',
+    'statistics'
+  ],
   ['kernel'],
   ['main']
 ]

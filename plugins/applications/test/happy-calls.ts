@@ -39,7 +39,8 @@ async function onContainer(fixture: HappyFixture): Promise<HappyCall> {
     owner: { projectId, applicationId: made.applicationId, deploymentId: randomUUID() },
     network,
     env: {},
-    command: ['sleep', '1000'],
+    // It ends when it is told to, as a server does: what removes it waits for that.
+    command: ['sh', '-c', 'trap "exit 0" TERM INT; sleep 1000 & wait'],
     cpuLimit: 0,
     memoryLimit: 0,
     caps: 'minimal',

@@ -1,4 +1,5 @@
 import { BlockList, isIP } from 'node:net'
+import { privateRanges } from 'busbar/sdk/http1'
 
 /** Which private and local addresses a build may make this machine connect to: for a repository, a remote file, a registry. */
 export interface HostPolicy {
@@ -7,36 +8,7 @@ export interface HostPolicy {
   readonly ranges: BlockList
 }
 
-/** Loopback, private, link-local, carrier-grade NAT, documentation, multicast, and what tunnels IPv4. */
-const privateRanges = blockList([
-  '0.0.0.0/8',
-  '10.0.0.0/8',
-  '100.64.0.0/10',
-  '127.0.0.0/8',
-  '169.254.0.0/16',
-  '172.16.0.0/12',
-  '192.0.0.0/24',
-  '192.0.2.0/24',
-  '192.168.0.0/16',
-  '198.18.0.0/15',
-  '198.51.100.0/24',
-  '203.0.113.0/24',
-  '224.0.0.0/4',
-  '240.0.0.0/4',
-  '::/128',
-  '::1/128',
-  '::/96',
-  '::ffff:0:0:0/96',
-  '64:ff9b::/96',
-  '64:ff9b:1::/48',
-  '2001::/32',
-  '2001:db8::/32',
-  '2002::/16',
-  'fc00::/7',
-  'fe80::/10',
-  'fec0::/10',
-  'ff00::/8'
-])
+const privateAddresses = blockList([...privateRanges.ipv4, ...privateRanges.ipv6])
 
 /** Where clouds hand out the credentials of the machine. */
 const metadataAddresses = blockList([
@@ -81,7 +53,7 @@ export const usualHostPolicy = (isLoopbackOnly: boolean): HostPolicy => ({
 export function refusalOf(policy: HostPolicy, host: string, address: string): 'metadata' | 'private' | null {
   if (isIn(metadataAddresses, address)) return 'metadata'
   if (policy.allowsAll || policy.names.has(host.toLowerCase()) || isIn(policy.ranges, address)) return null
-  return isIn(privateRanges, address) ? 'private' : null
+  return isIn(privateAddresses, address) ? 'private' : null
 }
 
 /** The operator has named it: whatever it answers may be shown. A name that only leads into a listed range may lead elsewhere a moment later. */
@@ -89,7 +61,7 @@ export const isAllowlisted = (policy: HostPolicy, host: string): boolean =>
   policy.allowsAll || policy.names.has(host.toLowerCase()) || (isIP(host) !== 0 && isIn(policy.ranges, host))
 
 /** Of a network that this machine is in, or of no network at all. */
-export const isPrivateAddress = (address: string): boolean => isIn(privateRanges, address)
+export const isPrivateAddress = (address: string): boolean => isIn(privateAddresses, address)
 
 const isIn = (list: BlockList, address: string): boolean =>
   list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
+import { heldBytes } from '../../../lab/garbage.js'
 import { engine, openLab, sample } from './deploy-lab.js'
 
 const loud = `FROM node:20
@@ -25,15 +26,16 @@ test('a build that prints a million lines, three million empty ones and binary',
   let answers = 0
   let slowest = 0
   let mostMemory = 0
-  const before = process.memoryUsage().rss
+  const before = heldBytes()
   let isOver = false
   const asking = (async () => {
     while (!isOver) {
       const askedAt = performance.now()
       const { status, body } = await admin.get(web.path)
       slowest = Math.max(slowest, performance.now() - askedAt)
-      mostMemory = Math.max(mostMemory, process.memoryUsage().rss)
       if (status === 200 && body.id === web.id) answers++
+      // What a busy machine has not collected yet is not held.
+      if (answers % 20 === 1) mostMemory = Math.max(mostMemory, heldBytes())
       await sleep(20)
     }
   })()
@@ -67,7 +69,7 @@ test('a build that prints a million lines, three million empty ones and binary',
     `${answers} answers meanwhile, the slowest after ${Math.round(slowest)} ms, ${Math.round((mostMemory - before) / 2 ** 20)} MiB more`
   )
   t.ok(answers > 20, `the platform went on answering: ${answers} times`)
-  t.ok(mostMemory - before < 300 * 2 ** 20, `${Math.round((mostMemory - before) / 2 ** 20)} MiB more`)
+  t.ok(mostMemory - before < 100 * 2 ** 20, `${Math.round((mostMemory - before) / 2 ** 20)} MiB more`)
   t.same(await readdir(join(lab.k.state.directory, 'data/builds/work')), [], 'no source is left')
   t.same(
     (await engine.listContainers({ all: true })).filter(({ Command }) =>

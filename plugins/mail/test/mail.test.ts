@@ -75,7 +75,8 @@ test('a message exists exactly when its transaction commits, and is encrypted un
   await k.transaction(async tx => {
     await mail.send(message, tx)
     const rows = await k.query<object>(
-      'select m.content, j.payload from mail.message m, graphile_worker._private_jobs j',
+      `select m.content, j.payload from mail.message m, graphile_worker._private_jobs j
+        join graphile_worker._private_tasks k on k.id = j.task_id where k.identifier = 'mail:deliver'`,
       [],
       tx
     )

@@ -126,6 +126,7 @@ test('administrators see what plugins tell of', async t => {
     'tls.expired',
     'tls.expiring',
     'tls.failed',
+    'platform.backup_failed',
     'project.member_added',
     'project.member_role_changed'
   ])

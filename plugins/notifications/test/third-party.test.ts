@@ -38,7 +38,11 @@ test('a third-party plugin tells users of its events by declaring that', async t
   await holds(ann, 1)
   t.match(await itemsOf(ann), [{ type: 'x.shop.sold', title: 'a bike was sold', link: '/shop/a%20bike' }])
   const listed = (await admin.get('/api/notification-events')).body as Array<{ type: string }>
-  t.match(listed.at(-1), { type: 'x.shop.sold', label: 'Sold', group: 'Shop' }, 'it is in the catalogue')
+  t.match(
+    listed.find(({ type }) => type === 'x.shop.sold'),
+    { label: 'Sold', group: 'Shop' },
+    'it is in the catalogue'
+  )
   await ann.put('/api/account/alert-preferences', { deploy_success: false })
   await sell('another bike')
   await write('shop', shop(`notification(sold, ${declared()})`), { before })

@@ -43,7 +43,8 @@ test('a platform as it is installed on a machine of its own is warned of little'
     /^(?:memory_low|swap_missing|swap_low|disk_low|engine_disk_low|cgroup_limits_missing|slow_storage_driver)$/
   t.same(
     (await codesOf(k)).filter(code => !machine.test(code)),
-    []
+    ['no_recovery_key', 'no_platform_backup'],
+    'of nothing but that it is not backed up yet'
   )
 })
 
