@@ -24,6 +24,7 @@ export { instantIn } from './instant.js'
 export * from './job.js'
 export * from './kernel.js'
 export * from './keyed-mutex.js'
+export { LargeTotals } from './large-totals.js'
 export {
   type CursorRows,
   countedRows,

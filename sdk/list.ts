@@ -102,7 +102,7 @@ const queryOf = ({ fallback, max }: PageLimits): typeof pagingQuery => ({
 const totalHeader = {
   'X-Total-Count': described(
     Type.Integer(),
-    'How many rows there are on all pages, with the filters of this request.'
+    'How many rows there are on all pages, with the filters of this request; of more than 10 000 it may be some minutes old.'
   )
 }
 

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { type Clock, isUuid, type Page, type Resources } from 'busbar/sdk'
+import { type Clock, countedRows, isUuid, LargeTotals, type Page, type Resources, type Rows } from 'busbar/sdk'
 import type { AuditFilter } from './audit-filter.js'
 import type { AuditRow, AuditStore, Cursor } from './audit-store.js'
 import { csvLine } from './csv.js'
@@ -17,15 +17,21 @@ interface AuditExport {
 }
 
 export class AuditService {
+  readonly #totals: LargeTotals
+
   constructor(
     private readonly store: AuditStore,
     private readonly resources: Pick<Resources, 'namesOf'>,
     private readonly clock: Clock
-  ) {}
+  ) {
+    this.#totals = new LargeTotals(clock)
+  }
 
-  async list(filter: AuditFilter, page: Page): Promise<{ items: AuditRecord[]; total: number }> {
-    const [rows, total] = await Promise.all([this.store.page(filter, page), this.store.count(filter)])
-    return { items: await this.#named(rows), total }
+  async list(filter: AuditFilter, page: Page): Promise<Rows<AuditRecord>> {
+    const rows = await this.store.page(filter, page)
+    return await countedRows(page, await this.#named(rows), () =>
+      this.#totals.of(JSON.stringify(filter), () => this.store.count(filter))
+    )
   }
 
   async actions(): Promise<string[]> {

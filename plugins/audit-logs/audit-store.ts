@@ -39,13 +39,9 @@ export class AuditStore {
     )
   }
 
-  async count(filter: AuditFilter): Promise<number> {
+  async count(filter: AuditFilter): Promise<Array<{ total: number }>> {
     const { where, values } = conditions(filter)
-    const [row] = await this.db.sql<{ total: number }>(
-      `select count(*) as total from ${this.table} ${where}`,
-      values
-    )
-    return row?.total ?? 0
+    return await this.db.sql(`select count(*) as total from ${this.table} ${where}`, values)
   }
 
   async isMoreThan(filter: AuditFilter, rows: number): Promise<boolean> {

@@ -19,7 +19,10 @@ export function routes(route: RouteDeclarer<AuditLogs>): void {
     problems: [problems.badUser, problems.badTime],
     access,
     schema: { query: listQuery, response: { 200: page } },
-    handler: async ({ query }, { logs }) => await logs.list(readFilter(query), readPage(query))
+    handler: async ({ query }, { logs }) => {
+      const { rows, total } = await logs.list(readFilter(query), readPage(query))
+      return { items: rows, total }
+    }
   })
   route.list({
     url: '/api/audit-logs/actions',

@@ -111,7 +111,7 @@ export function startDeployments({
   log,
   onStop
 }: StartContext<typeof needs, Settings>): Deployments {
-  const store = new DeploymentStore(use.db)
+  const store = new DeploymentStore(use.db, use.clock)
   const logs = new DeploymentLogStore(use.db)
   const steps = new BuildStepStore(use.db)
   const followUps = new FollowUpStore(use.db)

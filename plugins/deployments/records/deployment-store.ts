@@ -1,8 +1,10 @@
 import { type ApplicationStatus, applicationTable } from 'busbar/api/applications'
 import { projectTable, whereReachable } from 'busbar/api/projects'
 import {
+  type Clock,
   countedRows,
   type Database,
+  LargeTotals,
   type Page,
   type Reach,
   type Rows,
@@ -108,9 +110,11 @@ export class DeploymentStore {
   readonly #owner
   readonly #activeOf
   readonly #listVersion
+  readonly #totals: LargeTotals
 
-  constructor(db: Database) {
+  constructor(db: Database, clock: Pick<Clock, 'elapsed'>) {
     this.#db = db
+    this.#totals = new LargeTotals(clock)
     this.#get = db.statement<Deployment, [string, string]>(
       'deployment-get',
       `select ${columns} from $schema.deployment where project_id = $1 and id = $2 and ${isThere}`
@@ -263,7 +267,11 @@ export class DeploymentStore {
     return await countedRows(
       page,
       rows.map(row => ({ ...row, build_logs: null })),
-      async () => await this.#all(reach, filter).count<Array<{ total: number }>>('* as total')
+      () =>
+        this.#totals.of(
+          JSON.stringify([reach, filter]),
+          async () => await this.#all(reach, filter).count<Array<{ total: number }>>('* as total')
+        )
     )
   }
 
