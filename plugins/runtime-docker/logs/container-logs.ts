@@ -7,8 +7,9 @@ import type { FollowRenewal } from './follow-renewal.js'
 import { FollowTrust, isLittle } from './follow-trust.js'
 import type { LogMessage } from './log-message.js'
 import { logMessages } from './log-messages.js'
+import { LogPace } from './log-pace.js'
 import { type LogPlace, placeBehind, placeText, readPlace } from './log-place.js'
-import { firstWindow, nextWindow, PlaceSearch } from './place-search.js'
+import { firstWindow, nextWindow, PlaceSearch, windowAfter } from './place-search.js'
 
 /** Meanwhile the engine may have begun two files of the log, see `FollowTrust`. */
 const longestPauseMs = 250
@@ -48,6 +49,7 @@ interface NewMessages {
 class LogReader {
   #place: LogPlace | undefined
   #window: number | 'all' = firstWindow
+  readonly #pace = new LogPace()
   /** What is followed now is to begin anew. */
   #isRenewed = false
 
@@ -69,8 +71,7 @@ class LogReader {
       for (const message of messages) bytes += message.bytes
       yield this.#batch(messages, isGap)
     }
-    // While it was read, about as much was written.
-    this.#window = Math.max(firstWindow, Math.ceil(count * 1.25))
+    this.#window = windowAfter(count)
     return isLittle(count, bytes)
   }
 
@@ -141,7 +142,8 @@ class LogReader {
           : nextWindow(window, {
               earliestMs: Date.parse(earliest.time),
               placeMs: Date.parse(place[place.last]?.time ?? earliest.time),
-              nowMs: Date.now()
+              nowMs: Date.now(),
+              aMs: this.#pace.aMs
             })
     }
   }
@@ -187,6 +189,7 @@ class LogReader {
     const place = placeBehind(this.#place, lines)
     if (place === undefined) throw new Error('a batch without a message')
     this.#place = place
+    this.#pace.note(lines)
     return isGap ? { lines, place: placeText(place), isGap } : { lines, place: placeText(place) }
   }
 }

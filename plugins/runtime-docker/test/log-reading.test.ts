@@ -4,8 +4,9 @@ import { test } from 'tap'
 import { FollowTrust, isLittle } from '../logs/follow-trust.js'
 import type { LogMessage } from '../logs/log-message.js'
 import { logMessages } from '../logs/log-messages.js'
+import { LogPace } from '../logs/log-pace.js'
 import { type LogPlace, placeBehind, placeText, readPlace } from '../logs/log-place.js'
-import { nextWindow, PlaceSearch } from '../logs/place-search.js'
+import { nextWindow, PlaceSearch, windowAfter } from '../logs/place-search.js'
 
 const seed = 20_260_101
 const begin = Date.parse('2026-01-02T03:04:05.000Z')
@@ -179,6 +180,32 @@ test('a window that was too small grows as far as is needed, and to all in the e
   t.equal(nextWindow(16, { earliestMs: nowMs - 10, placeMs: nowMs - 980, nowMs }), 2000)
   t.equal(nextWindow(16, { earliestMs: nowMs, placeMs: 0, nowMs }), 'all')
   t.equal(nextWindow(60_000, { earliestMs: nowMs - 10, placeMs: nowMs - 11, nowMs }), 'all')
+  t.end()
+})
+
+test('of a burst as many are asked for as its pace says, also when it has ended long ago', t => {
+  const times = { earliestMs: 10_000, placeMs: 9020, nowMs: 60_000 }
+  t.equal(nextWindow(1000, { ...times, aMs: 40 }), (1000 + 40 * 1000) * 1.25)
+  t.equal(nextWindow(1000, { ...times, aMs: 1 }), 4000, 'and never only a few more')
+  t.equal(nextWindow(1000, { ...times, aMs: 4000 }), 'all')
+  t.equal(windowAfter(80_000), 10_000)
+  t.equal(windowAfter(0), 16)
+  t.end()
+})
+
+test('the pace is that of the last second, and there is none of a few messages', t => {
+  const pace = new LogPace()
+  const many = (count: number, fromMs: number, everyMs: number) =>
+    Array.from({ length: count }, (_, n) => ({ time: timeOf((fromMs + n * everyMs) * 1e6) }))
+  pace.note([])
+  pace.note(many(50, 0, 1))
+  t.equal(pace.aMs, undefined)
+  pace.note(many(451, 50, 1))
+  t.equal(pace.aMs, 501 / 500)
+  pace.note(many(200, 2000, 2))
+  t.equal(pace.aMs, 200 / 398, 'what was before does not count')
+  pace.note(many(200, 2500, 0))
+  t.equal(pace.aMs, 400 / 500)
   t.end()
 })
 
