@@ -1,7 +1,6 @@
 import type { LogBatch, LogOptions } from 'busbar/api/containers'
 import { isProblem } from 'busbar/sdk'
 import type { EngineClient } from '../engine-client.js'
-import { asReadable } from '../output-lines.js'
 import { problems } from '../problems.js'
 import type { FollowRenewal } from './follow-renewal.js'
 import { FollowTrust, isLittle } from './follow-trust.js'
@@ -9,6 +8,7 @@ import type { LogMessage } from './log-message.js'
 import { logMessages } from './log-messages.js'
 import { LogPace } from './log-pace.js'
 import { type LogPlace, placeBehind, placeText, readPlace } from './log-place.js'
+import { logSplitter } from './log-splitter.js'
 import { firstWindow, nextWindow, PlaceSearch, windowAfter } from './place-search.js'
 
 /** Meanwhile the engine may have begun two files of the log, see `FollowTrust`. */
@@ -151,35 +151,34 @@ class LogReader {
   async *#messages(follow: boolean, tail: number | 'all'): AsyncGenerator<LogMessage[]> {
     const { containerId, hasTerminal } = this.container
     const { since, signal } = this.options
-    // Of dockerode: `follow: true` asks for a stream instead of all at once, and `_query` is what the engine is sent.
-    const asked: { follow: true; abortSignal: AbortSignal; readonly _query: object } = {
-      follow: true,
-      abortSignal: signal,
-      _query: {
-        stdout: true,
-        stderr: true,
-        timestamps: true,
-        follow,
-        tail,
-        ...(since === undefined ? {} : { since: (since.getTime() / 1000).toFixed(3) })
-      }
-    }
-    const output = await this.engine.call(
+    const query = new URLSearchParams({
+      stdout: '1',
+      stderr: '1',
+      timestamps: '1',
+      follow: follow ? '1' : '0',
+      tail: String(tail),
+      ...(since === undefined ? {} : { since: (since.getTime() / 1000).toFixed(3) })
+    })
+    const splitter = logSplitter(hasTerminal)
+    const output = await this.engine.open(
       task,
-      async docker => asReadable(await docker.getContainer(containerId).logs(asked)),
+      `/containers/${encodeURIComponent(containerId)}/logs?${query.toString()}`,
+      (read, start, end) => {
+        splitter.take(read, start, end)
+      },
       {
-        patient: true,
+        signal,
         explain: ({ statusCode }) =>
           statusCode === 404 ? problems.containerMissing({ container: containerId }) : undefined
       }
     )
     const unwatch = follow ? this.renewal?.watch(output) : undefined
     try {
-      yield* this.engine.reading(task, logMessages(output, hasTerminal))
+      yield* this.engine.reading(task, logMessages(output, splitter))
     } catch (error) {
-      this.#isRenewed = this.renewal?.hasEnded(output) === true
-      if (!this.#isRenewed) throw error
+      if (this.renewal?.hasEnded(output) !== true) throw error
     } finally {
+      this.#isRenewed = this.renewal?.hasEnded(output) === true
       unwatch?.()
       output.destroy()
     }

@@ -1,11 +1,12 @@
-import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import { test } from 'tap'
+import { ReadBytes } from '../answers/read-bytes.js'
 import { FollowTrust, isLittle } from '../logs/follow-trust.js'
 import type { LogMessage } from '../logs/log-message.js'
 import { logMessages } from '../logs/log-messages.js'
 import { LogPace } from '../logs/log-pace.js'
 import { type LogPlace, placeBehind, placeText, readPlace } from '../logs/log-place.js'
+import { logSplitter } from '../logs/log-splitter.js'
 import { nextWindow, PlaceSearch, windowAfter } from '../logs/place-search.js'
 
 const seed = 20_260_101
@@ -23,9 +24,17 @@ function frame(stream: number, text: string | Buffer): Buffer {
 }
 
 async function read(pieces: readonly Buffer[], hasTerminal = false): Promise<LogMessage[]> {
+  const splitter = logSplitter(hasTerminal)
+  let count = 0
+  // As bytes come of an engine: all in the same place.
+  const place = Buffer.alloc(pieces.reduce((longest, { length }) => Math.max(longest, length), 0))
+  const more = async (): Promise<number> => {
+    const length = pieces[count++]?.copy(place) ?? 0
+    if (length > 0) splitter.take(new ReadBytes(place, length), 0, length)
+    return length
+  }
   const found: LogMessage[] = []
-  for await (const messages of logMessages(Readable.from(pieces, { objectMode: false }), hasTerminal))
-    found.push(...messages)
+  for await (const messages of logMessages({ more }, splitter, 0)) found.push(...messages)
   return found
 }
 
@@ -89,17 +98,24 @@ test('what the engine says in the stream of a failure fails it in its words', as
 
 test('output of a terminal is read by lines', async t => {
   const bytes = Buffer.from(`${time} one\r\n${time} two\r\n${time} end`)
-  t.same(
-    (await read([bytes.subarray(0, 40), bytes.subarray(40)], true)).map(({ text, continues = false }) => [
-      text,
-      continues
-    ]),
-    [
-      ['one', false],
-      ['two', false],
-      ['end', true]
-    ]
-  )
+  for (const length of [1, 7, 40, bytes.length]) {
+    const pieces = Array.from({ length: Math.ceil(bytes.length / length) }, (_, n) =>
+      bytes.subarray(n * length, (n + 1) * length)
+    )
+    t.same(
+      (await read(pieces, true)).map(({ text, continues = false }) => [text, continues]),
+      [
+        ['one', false],
+        ['two', false],
+        ['end', true]
+      ],
+      `in pieces of ${length}`
+    )
+  }
+  const long = Buffer.from(`${time} ${'x'.repeat(100_000)}`)
+  const found = await read([long.subarray(0, 60_000), long.subarray(60_000)], true)
+  t.equal(found.length, 1, 'a line without an end is not waited for beyond 64 KiB')
+  t.equal(found[0]?.continues, true)
 })
 
 const message = fc.record({

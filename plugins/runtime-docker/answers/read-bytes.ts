@@ -1,0 +1,15 @@
+/** Bytes that have come together, where they lie: they are gone when more is read. */
+export class ReadBytes {
+  #latin1: string | undefined
+
+  constructor(
+    readonly bytes: Buffer,
+    readonly length = bytes.length
+  ) {}
+
+  /** Each byte as a character. It is made once: parts of it take no copy, and no call into the runtime for each. */
+  get latin1(): string {
+    this.#latin1 ??= this.bytes.latin1Slice(0, this.length)
+    return this.#latin1
+  }
+}
