@@ -66,7 +66,7 @@ export class Collector {
         log,
         clean: text => secrets.clean(text),
         onKept: async kept => {
-          onKept(kept.container.sourceId, kept.ordinal + kept.lines.length)
+          onKept(kept.container.sourceId, kept.ordinal + kept.lines)
           await publishLines(kept, bus)
         },
         onGrown: async (sourceId, bytes) => await this.#bound(sourceId, bytes)
