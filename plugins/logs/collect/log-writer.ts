@@ -2,6 +2,7 @@ import type { LogBatch, LogLine } from 'busbar/api/containers'
 import { Backoff, type Clock, type Log, Turns, Wakeable } from 'busbar/sdk'
 import { type Chunk, cleaned } from '../kept/chunk.js'
 import { LineTimes } from '../kept/line-time.js'
+import type { KeptChunk } from '../kept/log-store.js'
 import type { CollectStore, KnownContainer, Turn } from './collect-store.js'
 import { type Portion, WaitingLines } from './waiting-lines.js'
 
@@ -11,7 +12,9 @@ export interface KeptLines {
   /** Of the first of them; the others follow. */
   readonly ordinal: number
   readonly lines: number
-  readonly chunks: readonly Chunk[]
+  readonly chunks: readonly KeptChunk[]
+  /** Those of them that are known to be kept; undefined where the database's answer was lost. */
+  readonly known: readonly KeptChunk[] | undefined
 }
 
 interface WriterParts {
@@ -135,18 +138,15 @@ export class LogWriter {
     const count = taken.reduce((sum, { portion }) => sum + portion.lines, 0)
     const { epoch, nextOrdinal } = this.turn
     let first: number
-    let sources: ReadonlyArray<{ readonly id: string; readonly bytes: number }> = []
+    let written: Awaited<ReturnType<typeof store.write>>
     try {
-      const written = await store.write(this.turn, kept)
+      written = await store.write(this.turn, kept)
       if (written === undefined) {
         const now = await store.turn(epoch)
         if (now?.nextOrdinal !== nextOrdinal + count) throw new TurnLost()
         // It had been kept, and the answer was lost.
         first = nextOrdinal
-      } else {
-        first = written.first
-        sources = written.sources
-      }
+      } else first = written.first
     } catch (error) {
       if (error instanceof TurnLost) throw error
       log[backoff.isFresh ? 'warn' : 'debug'](
@@ -160,17 +160,14 @@ export class LogWriter {
     for (const one of taken) this.#release(one)
     let ordinal = first
     for (const [at, { waiting, portion }] of taken.entries()) {
-      const { lines } = portion
-      await this.parts.onKept({
-        container: waiting.container,
-        ordinal,
-        lines,
-        chunks: kept[at]?.chunks ?? []
-      })
-      ordinal += lines
+      const { container } = waiting
+      const chunks = keptChunks(container, ordinal, kept[at]?.chunks ?? [])
+      const known = written?.keys.includes(container.key) === false ? [] : written && chunks
+      await this.parts.onKept({ container, ordinal, lines: portion.lines, chunks, known })
+      ordinal += portion.lines
       if (this.#turns.isOver) await this.#turns.pass()
     }
-    for (const { id, bytes } of sources) await this.parts.onGrown(id, bytes)
+    for (const { id, bytes } of written?.sources ?? []) await this.parts.onGrown(id, bytes)
     return true
   }
 
@@ -193,6 +190,20 @@ export class LogWriter {
         this.#room.push(resolve)
       })
   }
+}
+
+/** As they would be read. */
+function keptChunks(
+  { containerId, deploymentId }: KnownContainer,
+  ordinal: number,
+  chunks: readonly Chunk[]
+): KeptChunk[] {
+  let next = ordinal
+  return chunks.map(({ lines, beginsAt, times, kinds, text }) => {
+    const own = { ordinal: next, lines, beginsAt, times, kinds, text }
+    next += lines
+    return { ...own, container_id: containerId, deployment_id: deploymentId ?? null }
+  })
 }
 
 interface Taken {
