@@ -162,7 +162,8 @@ export class LogWriter {
     for (const [at, { waiting, portion }] of taken.entries()) {
       const { container } = waiting
       const chunks = keptChunks(container, ordinal, kept[at]?.chunks ?? [])
-      const known = written?.keys.includes(container.key) === false ? [] : written && chunks
+      const isKnown = written?.keys.includes(container.key) ?? false
+      const known = written === undefined ? undefined : isKnown ? chunks : []
       await this.parts.onKept({ container, ordinal, lines: portion.lines, chunks, known })
       ordinal += portion.lines
       if (this.#turns.isOver) await this.#turns.pass()
