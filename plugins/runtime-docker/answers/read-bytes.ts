@@ -9,7 +9,8 @@ export class ReadBytes {
 
   /** Each byte as a character. It is made once: parts of it take no copy, and no call into the runtime for each. */
   get latin1(): string {
-    this.#latin1 ??= this.bytes.latin1Slice(0, this.length)
-    return this.#latin1
+    const text = this.#latin1 ?? this.bytes.toString('latin1', 0, this.length)
+    this.#latin1 = text
+    return text
   }
 }

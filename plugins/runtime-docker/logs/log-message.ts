@@ -36,10 +36,10 @@ export function readMessage(
     const time = read.latin1.substring(start, start + timeLength)
     const textStart = Math.min(start + timeLength + 1, textEnd)
     const plain = read.latin1.substring(textStart, textEnd)
-    const text = special.test(plain) ? shown(bytes.utf8Slice(textStart, textEnd)) : plain
+    const text = special.test(plain) ? shown(bytes.toString('utf8', textStart, textEnd)) : plain
     return message(stream, time, text, isEnd, end - start)
   }
-  const whole = bytes.utf8Slice(start, textEnd)
+  const whole = bytes.toString('utf8', start, textEnd)
   const [prefix = '', time] = /^(\S{1,40}) /.exec(whole.slice(0, 64)) ?? []
   const fixed = time === undefined ? undefined : fixedTime(time)
   const text = fixed === undefined ? whole : whole.slice(prefix.length)
@@ -55,7 +55,7 @@ const message = (
 ): LogMessage => (isEnd ? { stream, time, text, bytes } : { stream, time, text, bytes, continues: true })
 
 /** Of a time that is kept: as a part of what it came with it would keep all of that. */
-export const ownCopy = (time: string): string => Buffer.from(time, 'latin1').latin1Slice()
+export const ownCopy = (time: string): string => Buffer.from(time, 'latin1').toString('latin1')
 
 const unknownTime = '1970-01-01T00:00:00.000000000Z'
 const anyTime = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/
