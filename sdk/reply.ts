@@ -27,7 +27,7 @@ export interface ValueReply<T = unknown> extends Marked {
 }
 export interface StreamReply extends Marked {
   readonly kind: 'sse'
-  readonly frames: AsyncIterable<SseFrame | readonly SseFrame[]>
+  readonly frames: AsyncIterable<SseFrame | readonly SseFrame[] | Uint8Array>
   readonly heartbeatMs: number | null
 }
 export interface DownloadReply extends Marked {
@@ -64,10 +64,11 @@ export function reply<T>(status: number, value: T, options: ReplyOptions = {}): 
 /**
  * A Server-Sent Events stream. Iteration stops when the client goes away (and `request.signal` aborts),
  * and waits while the client does not read. Events that are there together may be given as a list, which is written at once: that costs
- * a fraction, and is held in memory as a whole. `heartbeatMs` writes a comment that often (null: never).
+ * a fraction, and is held in memory as a whole. Bytes are sent as they are: frames that were written once for many readers, who share
+ * them. `heartbeatMs` writes a comment that often (null: never).
  */
 export const sse = (
-  frames: AsyncIterable<SseFrame | readonly SseFrame[]>,
+  frames: AsyncIterable<SseFrame | readonly SseFrame[] | Uint8Array>,
   options: { heartbeatMs?: number | null } = {}
 ): StreamReply => ({ [mark]: true, kind: 'sse', frames, heartbeatMs: options.heartbeatMs ?? null })
 

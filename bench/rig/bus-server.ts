@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { allow, Type } from 'busbar/sdk'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { Hub } from '../../core/bus/hub.js'
-import { frameOf } from '../../core/bus/ws-internals.js'
+import { textFrame } from '../../core/bus/text-frame.js'
 import { systemClock } from '../../core/clock/clock.js'
 import { createLog } from '../../core/log/log.js'
 import { createRedactor } from '../../core/log/redactor.js'
@@ -98,7 +98,7 @@ const act: Readonly<Record<Mode, () => number>> = {
     return 1
   },
   bare: () => {
-    const frame = frameOf(JSON.stringify(payload))
+    const frame = textFrame(JSON.stringify(payload))
     for (const socket of sockets) socket._socket?.write(frame)
     return 1
   },

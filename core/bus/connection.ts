@@ -6,8 +6,8 @@ import { serverFrameText } from './client-frame.js'
 import { FrameBudget } from './frame-budget.js'
 import type { Follower } from './heartbeat.js'
 import { batchOf, Outbox } from './outbox.js'
+import { textFrame } from './text-frame.js'
 import type { Topic } from './topic.js'
-import { frameOf } from './ws-internals.js'
 
 /** What one socket may hold, asked for or granted; further subscribes are refused. */
 const subscriptionLimit = 1000
@@ -178,7 +178,7 @@ export class Connection implements Follower {
     if (channels.length === 0) return
     this.outbox.send([
       batchOf(
-        channels.map(channel => frameOf(serverFrameText(channel, 'error', '{"error":"access denied"}')))
+        channels.map(channel => textFrame(serverFrameText(channel, 'error', '{"error":"access denied"}')))
       )
     ])
   }

@@ -8,8 +8,8 @@ import { FanOut } from './fan-out.js'
 import type { MessageEncoder } from './message-encoder.js'
 import { ProjectTopics } from './project-topics.js'
 import type { Relay } from './relay.js'
+import { textFrame } from './text-frame.js'
 import { Topic } from './topic.js'
-import { frameOf } from './ws-internals.js'
 
 /** The channels with subscribers in this process. */
 export class TopicTable {
@@ -68,7 +68,7 @@ export class TopicTable {
   deliver(name: string, event: string, json: string): void {
     const topic = this.#topics.get(name)
     if (topic?.record === undefined) return
-    this.#fanOut.add(topic, frameOf(serverFrameText(name, event, json)))
+    this.#fanOut.add(topic, textFrame(serverFrameText(name, event, json)))
     if (event !== topic.record.endsWith) return
     this.#fanOut.seal(topic)
     for (const reader of topic.readers) reader.topics.delete(name)

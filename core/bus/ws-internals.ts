@@ -17,14 +17,6 @@ declare module 'ws' {
   }
 }
 
-const textFrame = { fin: true, rsv1: false, opcode: 1, mask: false }
-const pingFrame = { ...textFrame, opcode: 9 }
-
-/**
- * The bytes of one text message, the same for every client. They may be written to the raw socket
- * beside the frames that ws writes itself: without permessage-deflate ws has no queue of its own and
- * writes each frame whole.
- */
-export const frameOf = (text: string): Buffer => Buffer.concat(Sender.frame(Buffer.from(text), textFrame))
-
-export const pingBytes: Buffer = Buffer.concat(Sender.frame(Buffer.alloc(0), pingFrame))
+export const pingBytes: Buffer = Buffer.concat(
+  Sender.frame(Buffer.alloc(0), { fin: true, rsv1: false, opcode: 9, mask: false })
+)

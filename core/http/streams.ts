@@ -14,7 +14,7 @@ const accessLost = new Problem(404, 'E_NOT_FOUND', 'not found')
  * or with the request: whichever is first, and however fast the source is.
  */
 export async function sendEvents(
-  iterator: AsyncIterator<SseFrame | readonly SseFrame[]>,
+  iterator: AsyncIterator<SseFrame | readonly SseFrame[] | Uint8Array>,
   { heartbeatMs }: StreamReply,
   context: RequestContext,
   log: Log
@@ -63,7 +63,7 @@ function endSource(iterator: AsyncIterator<unknown>): void {
 
 /** Whether the request has ended is asked before every step: a promise that lost a race is never looked at again. */
 async function writeFrames(
-  iterator: AsyncIterator<SseFrame | readonly SseFrame[]>,
+  iterator: AsyncIterator<SseFrame | readonly SseFrame[] | Uint8Array>,
   context: RequestContext
 ): Promise<void> {
   const { response, signal } = context
@@ -78,10 +78,11 @@ async function writeFrames(
 
 /** Undefined at the end. The text alone is held while a client takes its time. */
 async function nextText(
-  iterator: AsyncIterator<SseFrame | readonly SseFrame[]>
-): Promise<string | undefined> {
+  iterator: AsyncIterator<SseFrame | readonly SseFrame[] | Uint8Array>
+): Promise<string | Uint8Array | undefined> {
   const next = await iterator.next()
-  return next.done === true ? undefined : framesText(next.value)
+  if (next.done === true) return undefined
+  return next.value instanceof Uint8Array ? next.value : framesText(next.value)
 }
 
 /**

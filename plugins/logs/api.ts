@@ -171,7 +171,7 @@ export interface LogArchive {
       readonly follow: boolean
       readonly signal: AbortSignal
     }
-  ): AsyncIterable<SseFrame | readonly SseFrame[]>
+  ): AsyncIterable<SseFrame | readonly SseFrame[] | Uint8Array>
   /**
    * Removes everything that is kept of a source that is being removed: for its teardown, when its containers have gone. It is
    * idempotent; what containers of it still write is kept again.

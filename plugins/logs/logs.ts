@@ -59,8 +59,11 @@ export function startLogs({ use, config, log }: StartContext<typeof needs, Setti
       removals,
       log,
       keptSince,
-      onKept: (sourceId, end) => {
-        poll.kept(sourceId, end)
+      onBegin: () => {
+        poll.begins()
+      },
+      onKept: (sourceId, end, chunks) => {
+        poll.kept(sourceId, end, chunks)
       },
       mostBytes: config.source_mib * mebibyte
     }),

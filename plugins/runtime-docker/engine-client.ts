@@ -3,6 +3,9 @@ import { Agent as HttpsAgent } from 'node:https'
 import { inspect } from 'node:util'
 import type { Problem } from 'busbar/sdk'
 import type Docker from 'dockerode'
+import type { DockerOptions } from 'dockerode'
+import type { TakeBytes } from './answers/answer-body.js'
+import { EngineAnswer } from './answers/engine-answer.js'
 import { connectionOptions, findEngine } from './engine-address.js'
 import { type EngineError, engineProblem, isUnreachable, readEngineError } from './engine-failure.js'
 import { loadDockerode } from './load-dockerode.js'
@@ -20,6 +23,7 @@ const usualSilenceMs = 60_000
 
 interface Connection {
   readonly address: string
+  readonly options: DockerOptions
   /** For calls that are answered at once. */
   readonly prompt: Docker
   /** For streams, and for calls that are rightly silent for as long as they like. */
@@ -60,24 +64,55 @@ export class EngineClient {
     run: (docker: Docker) => Promise<T>,
     options: CallOptions & { readonly absent?: readonly number[] } = {}
   ): Promise<T | undefined> {
+    return await this.#exchange(
+      task,
+      async ({ prompt, patient }) => await run(options.patient === true ? patient : prompt),
+      options
+    )
+  }
+
+  /**
+   * The same for what the engine goes on telling for as long as it likes, and by lines: the body is given to `take` while `more` is asked for.
+   * Who does not read it to its end destroys it.
+   */
+  async open(
+    task: string,
+    path: string,
+    take: TakeBytes,
+    options: Pick<CallOptions, 'explain'> & { readonly signal: AbortSignal }
+  ): Promise<EngineAnswer> {
+    const answer = await this.#exchange(
+      task,
+      async connection => await EngineAnswer.open(connection.options, path, take, options.signal),
+      options
+    )
+    if (answer === undefined) throw new Error('an answer that may not be absent is')
+    return answer
+  }
+
+  async #exchange<T>(
+    task: string,
+    run: (connection: Connection) => Promise<T>,
+    options: CallOptions & { readonly absent?: readonly number[] }
+  ): Promise<T | undefined> {
     this.#connection ??= connect(this.settings, this.silenceMs)
     const attempt = this.#connection
-    const { address, prompt, patient } = await attempt.catch((error: unknown) => {
+    const connection = await attempt.catch((error: unknown) => {
       this.#forget(attempt)
       throw error
     })
     try {
-      return await run(options.patient === true ? patient : prompt)
+      return await run(connection)
     } catch (error) {
       const failure = readEngineError(error)
       if (isUnreachable(error)) this.#forget(attempt)
       if (failure.statusCode !== undefined && options.absent?.includes(failure.statusCode) === true)
         return undefined
-      throw options.explain?.(failure) ?? engineProblem(error, address, task)
+      throw options.explain?.(failure) ?? engineProblem(error, connection.address, task)
     }
   }
 
-  /** What is read of a stream that `call` has given; a failure becomes a `Problem` here too. */
+  /** What is read of a stream that `call` or `open` has given; a failure becomes a `Problem` here too. */
   async *reading<T>(task: string, pieces: AsyncIterable<T>): AsyncGenerator<T> {
     try {
       yield* pieces
@@ -106,6 +141,7 @@ async function connect(settings: EngineSettings, silenceMs: number): Promise<Con
   const prompt = { ...options, agent, headers, timeout: silenceMs }
   const connection = {
     address: address.text,
+    options,
     prompt: new Engine(prompt),
     patient: new Engine({ ...prompt, timeout: 0 })
   }

@@ -42,8 +42,9 @@ import { readPath } from '../../plugins/domains/path-rule.js'
 import { readFeature } from '../../plugins/domains/route-features.js'
 import { checkedEmail } from '../../plugins/identity/users/email.js'
 import { levelOfLine } from '../../plugins/logs/collect/level.js'
-import { chunksOf, linesOf } from '../../plugins/logs/kept/chunk.js'
+import { linesOf } from '../../plugins/logs/kept/chunk.js'
 import { isWanted, readFilter } from '../../plugins/logs/kept/history-filter.js'
+import { chunksOf } from '../../plugins/logs/test/chunks-of.js'
 import { isAskedFor } from '../../plugins/metrics/prometheus/asked-host.js'
 import { literal } from '../../plugins/proxy-caddy/config/literal.js'
 import { addressIn, hostName } from '../../plugins/proxy-caddy/dns/names.js'
@@ -55,6 +56,9 @@ import { climbs } from '../../plugins/proxy-forwarder/forwarded-path.js'
 import { readLines } from '../../plugins/requests/files/read-lines.js'
 import { isRotatedName } from '../../plugins/requests/files/rotated-files.js'
 import { maskPath } from '../../plugins/requests/record/mask-path.js'
+import { AnswerBody } from '../../plugins/runtime-docker/answers/answer-body.js'
+import { readHead } from '../../plugins/runtime-docker/answers/answer-head.js'
+import { ReadBytes } from '../../plugins/runtime-docker/answers/read-bytes.js'
 import { buildProblem } from '../../plugins/runtime-docker/build-failure.js'
 import { readEngineError } from '../../plugins/runtime-docker/engine-failure.js'
 import { readCounts } from '../../plugins/runtime-docker/files/file-count.js'
@@ -63,8 +67,8 @@ import { checkImage } from '../../plugins/runtime-docker/image-reference.js'
 import { RowScanner } from '../../plugins/runtime-docker/inventory/json-rows.js'
 import { listedText } from '../../plugins/runtime-docker/inventory/listed-text.js'
 import { layerSizes } from '../../plugins/runtime-docker/layer-sizes.js'
-import { logMessages } from '../../plugins/runtime-docker/logs/log-messages.js'
 import { readPlace } from '../../plugins/runtime-docker/logs/log-place.js'
+import { logSplitter } from '../../plugins/runtime-docker/logs/log-splitter.js'
 import { containerLines, jsonLines, OutputLines } from '../../plugins/runtime-docker/output-lines.js'
 import { pullProblem } from '../../plugins/runtime-docker/pull-failure.js'
 import { StageEnds } from '../../plugins/runtime-docker/stage-ends.js'
@@ -187,19 +191,35 @@ function readTar(text: Buffer, pieceLength: number): void {
 }
 
 /** The log of a container, in pieces: as the engine frames it, or by way of a terminal. */
-async function messagesIn(text: string, pieceLength: number, hasTerminal: boolean): Promise<number> {
+function messagesIn(text: string, pieceLength: number, hasTerminal: boolean): number {
   const body = Buffer.from(`2026-01-02T03:04:05.678901234Z ${text}`)
   const head = Buffer.alloc(8)
   head[0] = 1
   head.writeUInt32BE(body.length, 4)
   const bytes = hasTerminal ? body : Buffer.concat([head, body])
-  const pieces = Array.from({ length: Math.ceil(bytes.length / pieceLength) }, (_, n) =>
-    bytes.subarray(n * pieceLength, (n + 1) * pieceLength)
-  )
+  const splitter = logSplitter(hasTerminal)
+  for (let at = 0; at < bytes.length; at += pieceLength) {
+    const piece = bytes.subarray(at, at + pieceLength)
+    splitter.take(new ReadBytes(piece), 0, piece.length)
+  }
+  splitter.end()
+  return splitter.messages().length
+}
+
+/** An answer of an engine, in chunks and pieces of it. */
+function chunksIn(text: string, pieceLength: number): number {
+  const bytes = Buffer.from(text)
+  const body = new AnswerBody({ framing: { kind: 'chunked' } })
   let count = 0
-  // A wait for further pieces grows with them, and costs nothing.
-  for await (const messages of logMessages(Readable.from(pieces, { objectMode: false }), hasTerminal, 0))
-    count += messages.length
+  const take = (_: ReadBytes, start: number, end: number): void => {
+    count += end - start
+  }
+  try {
+    for (let at = 0; at < bytes.length; at += pieceLength)
+      body.read(new ReadBytes(bytes.subarray(at, at + pieceLength)), 0, take)
+  } catch {
+    // What is no chunk ends it.
+  }
   return count
 }
 
@@ -337,11 +357,14 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
       1
     ),
   'counts of files': text => readCounts(text),
-  'the log of a container': async text => await messagesIn(text, 64 * 1024, false),
-  'the log of a container in small pieces': async text => await messagesIn(eighth(text), 7, false),
-  'the log of a container with a terminal': async text => await messagesIn(text, 64 * 1024, true),
-  'the log of a container with a terminal in small pieces': async text =>
-    await messagesIn(eighth(text), 7, true),
+  'the log of a container': text => messagesIn(text, 64 * 1024, false),
+  'the log of a container in small pieces': text => messagesIn(eighth(text), 7, false),
+  'the log of a container with a terminal': text => messagesIn(text, 64 * 1024, true),
+  'the log of a container with a terminal in small pieces': text => messagesIn(eighth(text), 7, true),
+  'an answer of an engine': text =>
+    chunksIn(`1;${text}\n`, 64 * 1024) + chunksIn('1\r\nx\r\n'.repeat(text.length / 6), 64 * 1024),
+  'an answer of an engine in small pieces': text => chunksIn(`1;${eighth(text)}\n`, 7),
+  'the head of an answer': text => readHead(Buffer.from(`HTTP/1.1 200 OK\r\nA: ${text}\r\n\r\n`)),
   'a place in a log': readPlace,
   'the level of a line': levelOfLine,
   'lines that are kept and looked for': text => keptLines(eighth(text)),

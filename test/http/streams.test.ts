@@ -70,6 +70,15 @@ async function* owned(): AsyncGenerator<SseFrame> {
   yield frame
 }
 
+/** In all the forms in which frames may be given. */
+async function* written(): AsyncGenerator<SseFrame | readonly SseFrame[] | Uint8Array> {
+  yield frame
+  yield [frame, { id: '1', data: 'é' }]
+  yield Buffer.from('id: 2\ndata: \u{1f600}\n\n')
+  yield new Uint8Array()
+  yield frame
+}
+
 const limited = new EventEmitter()
 
 /** Says something once its time is long over, unless it was told to stop. */
@@ -112,6 +121,7 @@ const streams = {
         }
       })
       get('owned', () => sse(owned()))
+      get('written', () => sse(written()))
       get('none', () => sse({} as AsyncIterable<SseFrame>, { heartbeatMs: 1 }))
       get('nothing', () =>
         sse(
@@ -239,6 +249,14 @@ test("a stream goes on beyond its route's time limit, at which a handler that ha
   t.match(await k.as.anonymous().get('/api/streams/hanging'), { status: 503, body: { code: 'E_TIMEOUT' } })
   limited.emit('over')
   for (const { name, read } of texts) t.match(await read, /first [\s\S]*last/, name)
+})
+
+test('frames are written one by one or together, and those that are written already are sent as they are', async t => {
+  const { k } = await startStreams(t)
+  t.equal(
+    await text(await k.as.anonymous().open('/api/streams/written')),
+    'data: x\n\ndata: x\n\nid: 1\ndata: é\n\nid: 2\ndata: \u{1f600}\n\ndata: x\n\n'
+  )
 })
 
 test('what a source leaves behind has its plugin as its owner', async t => {

@@ -35,6 +35,8 @@ export interface Turn {
 
 interface Written {
   readonly first: number
+  /** Of the containers of which lines were kept. */
+  readonly keys: readonly number[]
   readonly sources: ReadonlyArray<{ readonly id: string; readonly bytes: number }>
 }
 
@@ -95,7 +97,7 @@ export class CollectStore {
         from (select source_id, sum(bytes) as bytes from given group by 1) g
         where s.id = g.source_id returning s.id, s.bytes
       )
-      select first, coalesce((select json_agg(json_build_object('id', id, 'bytes', bytes)) from grown), '[]') as sources from turn`
+      select first, array(select distinct container_key from given) as keys, coalesce((select json_agg(json_build_object('id', id, 'bytes', bytes)) from grown), '[]') as sources from turn`
     )
   }
 

@@ -10,6 +10,7 @@ import {
   type Secrets
 } from 'busbar/sdk'
 import type { LogSourceKind } from '../api.js'
+import type { KeptChunk } from '../kept/log-store.js'
 import type { RemovalStore } from '../kept/removal-store.js'
 import type { CollectStore } from './collect-store.js'
 import { ContainerFollows } from './container-follows.js'
@@ -26,8 +27,10 @@ interface CollectorParts {
   readonly clock: Clock
   readonly log: Log
   readonly keptSince: () => Date
-  /** Told when lines of a source have been kept: the ordinal behind the last of them. */
-  readonly onKept: (sourceId: string, end: number) => void
+  /** Told before anything is kept. */
+  readonly onBegin: () => void
+  /** Told when lines of a source have been kept: the ordinal behind the last of them, and what they are where that is known. */
+  readonly onKept: (sourceId: string, end: number, chunks: readonly KeptChunk[] | undefined) => void
   /** Of one source; 0: no limit. */
   readonly mostBytes: number
 }
@@ -49,7 +52,7 @@ export class Collector {
 
   /** Ends with the signal, or rejects where another collector has begun. */
   async #collect(runtime: ContainerRuntime, following: AbortSignal): Promise<void> {
-    const { store, bus, secrets, clock, log, onKept } = this.parts
+    const { store, bus, secrets, clock, log, onBegin, onKept } = this.parts
     const end = new AbortController()
     const abort = (): void => {
       end.abort(following.reason)
@@ -59,6 +62,8 @@ export class Collector {
     const { signal } = end
     // Of each container that is read.
     setMaxListeners(0, signal)
+    const turn = await store.begin()
+    onBegin()
     const writer = new LogWriter(
       {
         store,
@@ -66,12 +71,12 @@ export class Collector {
         log,
         clean: text => secrets.clean(text),
         onKept: async kept => {
-          onKept(kept.container.sourceId, kept.ordinal + kept.lines.length)
+          onKept(kept.container.sourceId, kept.ordinal + kept.lines, kept.known)
           await publishLines(kept, bus)
         },
         onGrown: async (sourceId, bytes) => await this.#bound(sourceId, bytes)
       },
-      await store.begin()
+      turn
     )
     const follows = new ContainerFollows({ ...this.parts, runtime, writer, signal })
     const unwatch = this.#watchKinds(async () => {

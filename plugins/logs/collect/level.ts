@@ -100,7 +100,10 @@ function ofGlyph(text: string): LogLevel | undefined {
 /** A word of an error counts wherever it stands; then one of a warning, and so on. */
 function byWords(text: string): LogLevel {
   let found: LogLevel | undefined
-  for (const [, error, warning, debug] of text.matchAll(words)) {
+  // Most lines have none of them, and to ask for all matches copies the pattern first.
+  words.lastIndex = 0
+  for (let match = words.exec(text); match !== null; match = words.exec(text)) {
+    const [, error, warning, debug] = match
     if (error !== undefined) return 'error'
     if (warning !== undefined) found = 'warning'
     else if (debug !== undefined && found !== 'warning') found = 'debug'

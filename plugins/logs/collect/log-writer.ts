@@ -1,16 +1,20 @@
 import type { LogBatch, LogLine } from 'busbar/api/containers'
 import { Backoff, type Clock, type Log, Turns, Wakeable } from 'busbar/sdk'
-import { chunksOf, type KeptLine, kindOf } from '../kept/chunk.js'
+import { type Chunk, cleaned } from '../kept/chunk.js'
 import { LineTimes } from '../kept/line-time.js'
+import type { KeptChunk } from '../kept/log-store.js'
 import type { CollectStore, KnownContainer, Turn } from './collect-store.js'
-import { levelOfLine } from './level.js'
+import { type Portion, WaitingLines } from './waiting-lines.js'
 
 /** Lines of one container that were kept, for those who listen. */
 export interface KeptLines {
   readonly container: KnownContainer
   /** Of the first of them; the others follow. */
   readonly ordinal: number
-  readonly lines: readonly KeptLine[]
+  readonly lines: number
+  readonly chunks: readonly KeptChunk[]
+  /** Those of them that are known to be kept; undefined where the database's answer was lost. */
+  readonly known: readonly KeptChunk[] | undefined
 }
 
 interface WriterParts {
@@ -31,39 +35,15 @@ const usualWaitMs = 500
 const enoughBytes = 256 * 1024
 /** By one statement. */
 const mostBytes = 2 * 1024 * 1024
-/** Of one container, so that others have room as well. */
-const mostBytesOfOne = 1024 * 1024
 /** So much of one container waits before it has to, and so much of all. */
 const roomOfOne = 2 * 1024 * 1024
 const roomOfAll = 16 * 1024 * 1024
-/** What a line takes in memory besides its text. */
-const bytesOfLine = 150
-
-interface WaitingLine extends KeptLine {
-  readonly bytes: number
-}
-
-/** What is to be kept of one container. */
-class Waiting {
-  lines: WaitingLine[] = []
-  /** Behind so many of the lines, counted from the first that has ever come. */
-  places: Array<{ readonly behind: number; readonly place: string }> = []
-  come = 0
-  bytes = 0
-  /** Of each stream, the level of a line that the next one goes on with. */
-  readonly begun = new Map<
-    string,
-    { readonly time: string; readonly level: ReturnType<typeof levelOfLine> }
-  >()
-
-  constructor(readonly container: KnownContainer) {}
-}
 
 /** Keeps lines in batches, a few times a second at most unless there are many, and no more in memory than it has room for. */
 export class LogWriter {
-  readonly #known = new WeakMap<KnownContainer, Waiting>()
+  readonly #known = new WeakMap<KnownContainer, WaitingLines>()
   /** Those of which something is to be kept, in their turn. */
-  readonly #waiting = new Set<Waiting>()
+  readonly #waiting = new Set<WaitingLines>()
   readonly #times = new LineTimes()
   readonly #turns = new Turns()
   #bytes = 0
@@ -81,11 +61,12 @@ export class LogWriter {
 
   /** Takes lines; resolves when there is room for more of this container, or nothing is kept any more. */
   async add(container: KnownContainer, { lines, place, isGap }: LogBatch): Promise<void> {
-    const waiting = this.#known.get(container) ?? new Waiting(container)
+    const waiting = this.#known.get(container) ?? new WaitingLines(container, this.#times)
     this.#known.set(container, waiting)
-    if (isGap === true && lines[0] !== undefined) this.#take(waiting, missingBefore(lines[0]))
-    for (const line of lines) this.#take(waiting, line)
-    waiting.places.push({ behind: waiting.come, place })
+    const [first] = lines
+    const before = waiting.bytes
+    waiting.add(isGap === true && first !== undefined ? [missingBefore(first), ...lines] : lines, place)
+    this.#bytes += waiting.bytes - before
     this.#waiting.add(waiting)
     this.#change.wake()
     await this.#until(() => waiting.bytes <= roomOfOne && this.#bytes <= roomOfAll)
@@ -94,7 +75,7 @@ export class LogWriter {
   /** Resolves when all that has come of this container is kept, or nothing is kept any more. */
   async kept(container: KnownContainer): Promise<void> {
     const waiting = this.#known.get(container)
-    await this.#until(() => waiting === undefined || waiting.lines.length === 0)
+    await this.#until(() => waiting === undefined || waiting.isEmpty)
   }
 
   /** Keeps what comes until `signal` aborts. Rejects when another collector has begun. */
@@ -119,20 +100,6 @@ export class LogWriter {
     this.#tellWaiting()
   }
 
-  #take(waiting: Waiting, line: LogLine): void {
-    const { stream, time, text, continues } = line
-    const begun = waiting.begun.get(stream)
-    const level = begun?.time === time ? begun.level : levelOfLine(text)
-    if (continues === true) waiting.begun.set(stream, { time, level })
-    else if (begun !== undefined) waiting.begun.delete(stream)
-    const bytes = Buffer.byteLength(text) + bytesOfLine
-    const { ms, nanos } = this.#times.read(time)
-    waiting.lines.push({ ms, nanos, kind: kindOf(level, stream), message: text, bytes })
-    waiting.come++
-    waiting.bytes += bytes
-    this.#bytes += bytes
-  }
-
   /** Waits until something is to be kept, and then for what may still come. */
   async #untilDue(signal: AbortSignal): Promise<void> {
     while (this.#waiting.size === 0 && !signal.aborted) await this.#change.sleep(signal)
@@ -151,9 +118,9 @@ export class LogWriter {
     let sum = 0
     for (const waiting of [...this.#waiting]) {
       if (sum >= mostBytes) break
-      const one = takeSome(waiting)
-      taken.push(one)
-      sum += one.bytes
+      const portion = waiting.next()
+      if (portion !== undefined) taken.push({ waiting, portion })
+      sum += portion?.bytes ?? 0
       this.#waiting.delete(waiting)
       this.#waiting.add(waiting)
     }
@@ -163,26 +130,23 @@ export class LogWriter {
   /** False when it is to be tried again. */
   async #write(taken: readonly Taken[], backoff: Backoff): Promise<boolean> {
     const { store, log, clean } = this.parts
-    const kept = taken.map(({ waiting, lines, place }) => ({
+    const kept = taken.map(({ waiting, portion: { place, chunks } }) => ({
       key: waiting.container.key,
       place,
-      chunks: chunksOf(lines, clean)
+      chunks: chunks.map(chunk => cleaned(chunk, clean))
     }))
-    const count = taken.reduce((sum, { lines }) => sum + lines.length, 0)
+    const count = taken.reduce((sum, { portion }) => sum + portion.lines, 0)
     const { epoch, nextOrdinal } = this.turn
     let first: number
-    let sources: ReadonlyArray<{ readonly id: string; readonly bytes: number }> = []
+    let written: Awaited<ReturnType<typeof store.write>>
     try {
-      const written = await store.write(this.turn, kept)
+      written = await store.write(this.turn, kept)
       if (written === undefined) {
         const now = await store.turn(epoch)
         if (now?.nextOrdinal !== nextOrdinal + count) throw new TurnLost()
         // It had been kept, and the answer was lost.
         first = nextOrdinal
-      } else {
-        first = written.first
-        sources = written.sources
-      }
+      } else first = written.first
     } catch (error) {
       if (error instanceof TurnLost) throw error
       log[backoff.isFresh ? 'warn' : 'debug'](
@@ -195,21 +159,23 @@ export class LogWriter {
     this.turn = { epoch, nextOrdinal: nextOrdinal + count }
     for (const one of taken) this.#release(one)
     let ordinal = first
-    for (const { waiting, lines } of taken) {
-      await this.parts.onKept({ container: waiting.container, ordinal, lines })
-      ordinal += lines.length
+    for (const [at, { waiting, portion }] of taken.entries()) {
+      const { container } = waiting
+      const chunks = keptChunks(container, ordinal, kept[at]?.chunks ?? [])
+      const isKnown = written?.keys.includes(container.key) ?? false
+      const known = written === undefined ? undefined : isKnown ? chunks : []
+      await this.parts.onKept({ container, ordinal, lines: portion.lines, chunks, known })
+      ordinal += portion.lines
       if (this.#turns.isOver) await this.#turns.pass()
     }
-    for (const { id, bytes } of sources) await this.parts.onGrown(id, bytes)
+    for (const { id, bytes } of written?.sources ?? []) await this.parts.onGrown(id, bytes)
     return true
   }
 
-  #release({ waiting, lines, places, bytes }: Taken): void {
-    waiting.lines = waiting.lines.slice(lines.length)
-    waiting.places = waiting.places.slice(places)
-    waiting.bytes -= bytes
-    this.#bytes -= bytes
-    if (waiting.lines.length === 0) this.#waiting.delete(waiting)
+  #release({ waiting, portion }: Taken): void {
+    waiting.release(portion)
+    this.#bytes -= portion.bytes
+    if (waiting.isEmpty) this.#waiting.delete(waiting)
     this.#tellWaiting()
   }
 
@@ -227,27 +193,23 @@ export class LogWriter {
   }
 }
 
-/** Whole batches, as nothing but their ends has a place. */
-function takeSome(waiting: Waiting): Taken {
-  const before = waiting.come - waiting.lines.length
-  let count = 0
-  let bytes = 0
-  let used = 0
-  for (const { behind } of waiting.places) {
-    if (used > 0 && bytes >= mostBytesOfOne) break
-    for (; count < behind - before; count++) bytes += waiting.lines[count]?.bytes ?? 0
-    used++
-  }
-  const place = waiting.places[used - 1]?.place ?? ''
-  return { waiting, lines: waiting.lines.slice(0, count), places: used, place, bytes }
+/** As they would be read. */
+function keptChunks(
+  { containerId, deploymentId }: KnownContainer,
+  ordinal: number,
+  chunks: readonly Chunk[]
+): KeptChunk[] {
+  let next = ordinal
+  return chunks.map(({ lines, beginsAt, times, kinds, text }) => {
+    const own = { ordinal: next, lines, beginsAt, times, kinds, text }
+    next += lines
+    return { ...own, container_id: containerId, deployment_id: deploymentId ?? null }
+  })
 }
 
 interface Taken {
-  readonly waiting: Waiting
-  readonly lines: readonly WaitingLine[]
-  readonly places: number
-  readonly place: string
-  readonly bytes: number
+  readonly waiting: WaitingLines
+  readonly portion: Portion
 }
 
 /** Another collector has begun. */

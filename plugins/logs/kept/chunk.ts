@@ -52,70 +52,31 @@ export function maskOf(level: LogLevel | undefined, stream: LogStream | undefine
   return mask
 }
 
-/** All of them, in as few chunks as their limits allow. `clean` takes out what is not to be kept; it is given one line or many. */
-export function chunksOf(lines: readonly KeptLine[], clean: (text: string) => string): Chunk[] {
-  const chunks: Chunk[] = []
-  let from = 0
-  let bytes = 0
-  let earliest = Number.POSITIVE_INFINITY
-  let latest = Number.NEGATIVE_INFINITY
-  for (const [index, { ms, message }] of lines.entries()) {
-    const size = Buffer.byteLength(message) + 1
-    const spanMs = Math.max(latest, ms) - Math.min(earliest, ms)
-    const isFull = index - from >= mostLines || bytes + size > mostBytes || spanMs > longestSpanMs
-    if (isFull && index > from) {
-      chunks.push(chunkOf(lines.slice(from, index), clean))
-      from = index
-      bytes = 0
-      earliest = Number.POSITIVE_INFINITY
-      latest = Number.NEGATIVE_INFINITY
-    }
-    bytes += size
-    earliest = Math.min(earliest, ms)
-    latest = Math.max(latest, ms)
-  }
-  if (from < lines.length) chunks.push(chunkOf(lines.slice(from), clean))
-  return chunks
+const smallSteps = 36 ** 2
+const digits = Array.from({ length: smallSteps }, (_, n) => n.toString(36))
+const twoDigits = digits.map(text => text.padStart(2, '0'))
+
+/** Nanoseconds from one line to the next, in base 36. Most are less than two milliseconds. */
+export function stepOf(ms: number, nanos: number): string {
+  const step = ms * nanosInMs + nanos
+  if (step < 0 || step >= smallSteps ** 2) return step.toString(36)
+  const high = Math.floor(step / smallSteps)
+  const low = step - high * smallSteps
+  return high === 0 ? (digits[low] ?? '') : `${digits[high]}${twoDigits[low]}`
 }
 
-function chunkOf(lines: readonly KeptLine[], clean: (text: string) => string): Chunk {
-  let beginsAt = Number.POSITIVE_INFINITY
-  let endsAt = Number.NEGATIVE_INFINITY
-  let mask = 0
-  let kinds = ''
-  let text = ''
-  for (const { ms, kind, message } of lines) {
-    if (ms < beginsAt) beginsAt = ms
-    if (ms > endsAt) endsAt = ms
-    mask |= 1 << kind
-    kinds += kind
-    text += text === '' && kinds.length === 1 ? message : `\n${message}`
-  }
-  let times = ''
-  let beforeMs = beginsAt
-  let beforeNanos = 0
-  for (const { ms, nanos } of lines) {
-    const step = ((ms - beforeMs) * nanosInMs + nanos - beforeNanos).toString(36)
-    times += times === '' ? step : ` ${step}`
-    beforeMs = ms
-    beforeNanos = nanos
-  }
-  const kept = clean(text) === text ? text : cleanedEach(lines, clean)
-  return {
-    lines: lines.length,
-    bytes: Buffer.byteLength(kept) + times.length + kinds.length + rowBytes,
-    beginsAt,
-    endsAt,
-    mask,
-    times,
-    kinds,
-    text: kept
-  }
+/** `clean` takes out what is not to be kept. Nearly always that is nothing of any line, so all are looked at together first. */
+export function cleaned(chunk: Omit<Chunk, 'bytes'>, clean: (text: string) => string): Chunk {
+  const { text, times, kinds } = chunk
+  const kept = clean(text) === text ? text : cleanedEach(text, clean)
+  return { ...chunk, text: kept, bytes: Buffer.byteLength(kept) + times.length + kinds.length + rowBytes }
 }
 
-/** Nearly always nothing is taken out of any, so they are looked at together first. */
-const cleanedEach = (lines: readonly KeptLine[], clean: (text: string) => string): string =>
-  lines.map(({ message }) => clean(message).replaceAll('\n', ' ')).join('\n')
+const cleanedEach = (text: string, clean: (text: string) => string): string =>
+  text
+    .split('\n')
+    .map(message => clean(message).replaceAll('\n', ' '))
+    .join('\n')
 
 /** In the order in which they came. */
 export function linesOf({

@@ -1,15 +1,12 @@
 import type { SseFrame } from 'busbar/sdk'
-import { linesOf } from './chunk.js'
-import { LineTimes } from './line-time.js'
-import { LineIds, placeOf } from './log-id.js'
+import { framesOf, type Given } from './line-frames.js'
+import { placeOf } from './log-id.js'
 import type { LogPoll } from './log-poll.js'
 import type { KeptChunk, LogStore } from './log-store.js'
 import type { StreamReads } from './stream-reads.js'
 
 /** By one query. */
 const readAtOnce = 64 * 1024
-/** A reader is given so much at once, for which its connection holds it until it has been sent. */
-const givenAtOnce = 16 * 1024
 /** A reader that takes longer holds nothing more meanwhile: it is read again. */
 const holdMs = 1000
 
@@ -43,7 +40,7 @@ export async function* streamLogs(
   { sourceId, hasContainer, containerId, after, follow }: Streamed,
   { store, reads, poll }: StreamParts,
   signal: AbortSignal
-): AsyncGenerator<readonly SseFrame[]> {
+): AsyncGenerator<readonly SseFrame[] | Uint8Array> {
   const known = (await store.progress([sourceId])).get(sourceId)
   const end = known ?? 0
   const place = placeOf(after)
@@ -74,7 +71,7 @@ async function* comingLines(
   }: { readonly sourceId: string; readonly from: number; readonly isKnown: boolean },
   poll: LogPoll,
   signal: AbortSignal
-): AsyncGenerator<readonly SseFrame[]> {
+): AsyncGenerator<Uint8Array> {
   let wasKnown = isKnown
   let isGone = false
   const coming = new Reading(from, async at => {
@@ -83,15 +80,15 @@ async function* comingLines(
     wasKnown ||= chunks !== undefined
     return chunks ?? []
   })
-  while (!signal.aborted && !isGone) if (await coming.read()) yield coming.take()
+  const leave = poll.follow(sourceId)
+  try {
+    while (!signal.aborted && !isGone) if (await coming.read()) yield coming.take()
+  } finally {
+    leave()
+  }
 }
 
-/** Lines that are given at once. */
-interface Given {
-  readonly frames: readonly SseFrame[]
-  /** The ordinal behind the last of them. */
-  readonly end: number
-}
+const nothing = new Uint8Array()
 
 /** What is read of a source, a piece after the other. While a reader takes its time, nothing else of it is held. */
 class Reading {
@@ -117,16 +114,16 @@ class Reading {
     return last !== undefined
   }
 
-  take(): readonly SseFrame[] {
+  take(): Uint8Array {
     const next = this.#given[this.#taken++]
-    if (next === undefined) return []
+    if (next === undefined) return nothing
     this.from = next.end
     if (this.#taken < this.#given.length)
       this.#letGo = setTimeout(() => {
         this.#given = []
       }, holdMs).unref()
     else this.#given = []
-    return next.frames
+    return next.bytes
   }
 }
 
@@ -137,28 +134,7 @@ const givenOfPiece = new WeakMap<readonly KeptChunk[], readonly Given[]>()
 function givenOf(chunks: readonly KeptChunk[], from: number): readonly Given[] {
   const known = givenOfPiece.get(chunks)
   if (known !== undefined) return known
-  const times = new LineTimes()
-  const ids = new LineIds()
-  const given: Given[] = []
-  let frames: SseFrame[] = []
-  let size = 0
-  const give = (end: number): void => {
-    if (frames.length > 0) given.push({ frames, end })
-    frames = []
-    size = 0
-  }
-  for (const chunk of chunks) {
-    let { ordinal } = chunk
-    for (const { ms, nanos, message } of linesOf(chunk)) {
-      if (ordinal >= from) {
-        frames.push({ id: ids.of({ ms, nanos, ordinal }), data: `${times.write({ ms, nanos })} ${message}` })
-        size += message.length
-        if (size >= givenAtOnce) give(ordinal + 1)
-      }
-      ordinal++
-    }
-    give(ordinal)
-  }
+  const given = chunks.flatMap(chunk => framesOf(chunk, from))
   givenOfPiece.set(chunks, given)
   return given
 }

@@ -8,8 +8,9 @@ import {
 import root from 'tap'
 import { CollectStore } from '../collect/collect-store.js'
 import { levelOfLine } from '../collect/level.js'
-import { chunksOf, kindOf } from '../kept/chunk.js'
+import { kindOf } from '../kept/chunk.js'
 import { LineTimes } from '../kept/line-time.js'
+import { chunksOf } from './chunks-of.js'
 
 interface WrittenLine {
   /** `2026-01-02T03:04:05.678901234Z`. */

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { test } from 'tap'
 import {
-  chunksOf,
   type KeptLine,
   kindOf,
   levelOf,
@@ -10,11 +9,13 @@ import {
   maskOf,
   mostBytes,
   mostLines,
+  stepOf,
   streamOf
 } from '../kept/chunk.js'
 import { byPlace, HistoryOrder } from '../kept/history-order.js'
 import { LineTimes } from '../kept/line-time.js'
 import { idOf, placeOf } from '../kept/log-id.js'
+import { chunksOf } from './chunks-of.js'
 
 const seed = 20_260_101
 const check = (property: fc.IRawProperty<never>): void => {
@@ -73,6 +74,14 @@ test('many lines, and long ones, are several chunks', t => {
   t.same(chunks.flatMap(linesOf), long)
   const one = chunksOf([{ ms: begin, nanos: 0, kind: 0, message: 'é'.repeat(mostBytes) }], asGiven)
   t.equal(one.length, 1, 'what alone is beyond the limit is a chunk all the same')
+  t.end()
+})
+
+test('the step from one line to the next is its nanoseconds in base 36', t => {
+  for (const nanos of [0, 1, 35, 36, 1295, 1296, 1297, 46_656, 999_999, 1_679_615, 1_679_616, -1, -999_999])
+    t.equal(stepOf(0, nanos), nanos.toString(36))
+  t.equal(stepOf(600_000, 5), (600_000 * 1e6 + 5).toString(36))
+  t.equal(stepOf(-3, 5), (-3e6 + 5).toString(36))
   t.end()
 })
 

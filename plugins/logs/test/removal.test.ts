@@ -54,6 +54,26 @@ test('lines go when they are older than the setting says, and the others stay', 
   t.same(await lab.k.query('select bytes from logs.source'), [{ bytes: 0 }])
 })
 
+test('lines are kept compressed, as PostgreSQL does it in the least time', async t => {
+  const lab = await openLab()
+  await lab.write(
+    lab.containerOf('a'),
+    first,
+    Array.from({ length: 400 }, (_, n) => ({ time: at(n), text: `line ${n} ${'x'.repeat(60)}` }))
+  )
+  const [{ fastest } = { fastest: '' }] = await lab.k.query<{ fastest: string }>(
+    `select case when 'lz4' = any (enumvals) then 'lz4' else 'pglz' end as fastest from pg_settings where name = 'default_toast_compression'`
+  )
+  t.match(
+    await lab.k.query(
+      `select pg_column_compression(text) as text, octet_length(text) > 4 * pg_column_size(text) as is_small from logs.chunk
+      where source_id = $1`,
+      [lab.applicationId]
+    ),
+    [{ text: fastest, is_small: true }]
+  )
+})
+
 test('of a source that has more than it may, the oldest lines go', async t => {
   const lab = await openLab()
   const text = 'x'.repeat(1000)

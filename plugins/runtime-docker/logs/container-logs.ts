@@ -1,14 +1,15 @@
 import type { LogBatch, LogOptions } from 'busbar/api/containers'
 import { isProblem } from 'busbar/sdk'
 import type { EngineClient } from '../engine-client.js'
-import { asReadable } from '../output-lines.js'
 import { problems } from '../problems.js'
 import type { FollowRenewal } from './follow-renewal.js'
 import { FollowTrust, isLittle } from './follow-trust.js'
 import type { LogMessage } from './log-message.js'
 import { logMessages } from './log-messages.js'
+import { LogPace } from './log-pace.js'
 import { type LogPlace, placeBehind, placeText, readPlace } from './log-place.js'
-import { firstWindow, nextWindow, PlaceSearch } from './place-search.js'
+import { logSplitter } from './log-splitter.js'
+import { firstWindow, nextWindow, PlaceSearch, windowAfter } from './place-search.js'
 
 /** Meanwhile the engine may have begun two files of the log, see `FollowTrust`. */
 const longestPauseMs = 250
@@ -48,6 +49,7 @@ interface NewMessages {
 class LogReader {
   #place: LogPlace | undefined
   #window: number | 'all' = firstWindow
+  readonly #pace = new LogPace()
   /** What is followed now is to begin anew. */
   #isRenewed = false
 
@@ -69,8 +71,7 @@ class LogReader {
       for (const message of messages) bytes += message.bytes
       yield this.#batch(messages, isGap)
     }
-    // While it was read, about as much was written.
-    this.#window = Math.max(firstWindow, Math.ceil(count * 1.25))
+    this.#window = windowAfter(count)
     return isLittle(count, bytes)
   }
 
@@ -141,7 +142,8 @@ class LogReader {
           : nextWindow(window, {
               earliestMs: Date.parse(earliest.time),
               placeMs: Date.parse(place[place.last]?.time ?? earliest.time),
-              nowMs: Date.now()
+              nowMs: Date.now(),
+              aMs: this.#pace.aMs
             })
     }
   }
@@ -149,35 +151,34 @@ class LogReader {
   async *#messages(follow: boolean, tail: number | 'all'): AsyncGenerator<LogMessage[]> {
     const { containerId, hasTerminal } = this.container
     const { since, signal } = this.options
-    // Of dockerode: `follow: true` asks for a stream instead of all at once, and `_query` is what the engine is sent.
-    const asked: { follow: true; abortSignal: AbortSignal; readonly _query: object } = {
-      follow: true,
-      abortSignal: signal,
-      _query: {
-        stdout: true,
-        stderr: true,
-        timestamps: true,
-        follow,
-        tail,
-        ...(since === undefined ? {} : { since: (since.getTime() / 1000).toFixed(3) })
-      }
-    }
-    const output = await this.engine.call(
+    const query = new URLSearchParams({
+      stdout: '1',
+      stderr: '1',
+      timestamps: '1',
+      follow: follow ? '1' : '0',
+      tail: String(tail),
+      ...(since === undefined ? {} : { since: (since.getTime() / 1000).toFixed(3) })
+    })
+    const splitter = logSplitter(hasTerminal)
+    const output = await this.engine.open(
       task,
-      async docker => asReadable(await docker.getContainer(containerId).logs(asked)),
+      `/containers/${encodeURIComponent(containerId)}/logs?${query.toString()}`,
+      (read, start, end) => {
+        splitter.take(read, start, end)
+      },
       {
-        patient: true,
+        signal,
         explain: ({ statusCode }) =>
           statusCode === 404 ? problems.containerMissing({ container: containerId }) : undefined
       }
     )
     const unwatch = follow ? this.renewal?.watch(output) : undefined
     try {
-      yield* this.engine.reading(task, logMessages(output, hasTerminal))
+      yield* this.engine.reading(task, logMessages(output, splitter))
     } catch (error) {
-      this.#isRenewed = this.renewal?.hasEnded(output) === true
-      if (!this.#isRenewed) throw error
+      if (this.renewal?.hasEnded(output) !== true) throw error
     } finally {
+      this.#isRenewed = this.renewal?.hasEnded(output) === true
       unwatch?.()
       output.destroy()
     }
@@ -187,6 +188,7 @@ class LogReader {
     const place = placeBehind(this.#place, lines)
     if (place === undefined) throw new Error('a batch without a message')
     this.#place = place
+    this.#pace.note(lines)
     return isGap ? { lines, place: placeText(place), isGap } : { lines, place: placeText(place) }
   }
 }

@@ -1,8 +1,11 @@
-import type { Readable } from 'node:stream'
-
 /** How long one follow lasts. */
 const usualMs = 10 * 60_000
 const looksEachMs = 30_000
+
+/** What is read of a log that is followed. */
+interface Follow {
+  destroy(): void
+}
 
 /**
  * Ends follows that have lasted long, so that they begin anew behind their place. Docker before 23 goes on waiting at a file of the log that
@@ -10,8 +13,8 @@ const looksEachMs = 30_000
  * than its machine has room for watches (128, `fs.inotify.max_user_instances`).
  */
 export class FollowRenewal {
-  readonly #begun = new Map<Readable, number>()
-  readonly #ended = new WeakSet<Readable>()
+  readonly #begun = new Map<Follow, number>()
+  readonly #ended = new WeakSet<Follow>()
   #timer: NodeJS.Timeout | undefined
 
   constructor(
@@ -20,7 +23,7 @@ export class FollowRenewal {
   ) {}
 
   /** Calls back how to stop. */
-  watch(output: Readable): () => void {
+  watch(output: Follow): () => void {
     this.#begun.set(output, performance.now())
     this.#timer ??= setInterval(() => {
       this.#endOld()
@@ -34,7 +37,7 @@ export class FollowRenewal {
   }
 
   /** Whether it was ended here. */
-  hasEnded(output: Readable): boolean {
+  hasEnded(output: Follow): boolean {
     return this.#ended.has(output)
   }
 

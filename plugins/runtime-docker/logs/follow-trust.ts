@@ -1,4 +1,4 @@
-import type { LogMessage } from './log-message.js'
+import { type LogMessage, ownCopy } from './log-message.js'
 
 /** A container that writes more in a second fills a file of its log in a few. */
 const mostBytesASecond = 1024 * 1024
@@ -35,6 +35,10 @@ export class FollowTrust {
       if (before !== undefined && time <= before) return index
       this.#times[stream] = time
       this.#bytes += bytes + addedBytes
+    }
+    for (const stream of ['stdout', 'stderr'] as const) {
+      const time = this.#times[stream]
+      if (time !== undefined) this.#times[stream] = ownCopy(time)
     }
     return messages.length
   }

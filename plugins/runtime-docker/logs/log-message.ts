@@ -1,4 +1,5 @@
 import type { LogLine, OutputLine } from 'busbar/api/containers'
+import type { ReadBytes } from '../answers/read-bytes.js'
 
 /** A piece of output as the engine keeps it: a line, or a part of one that is longer than the engine keeps in one piece. */
 export interface LogMessage extends LogLine {
@@ -14,13 +15,17 @@ const lineFeed = 0x0a
 // Everything a terminal would not show and PostgreSQL may not store; tab and escape (colours) stay.
 const unprintable = /[\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f]/g
 
+/** What is not shown as it stands there, byte by byte. Nearly no line has any of it. */
+const special = /[\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f-\u00ff]/
+
 /** Reads what stands between `start` and `end`: the time, a space, and the text with its end. */
 export function readMessage(
   stream: OutputLine['stream'],
-  bytes: Buffer,
+  read: ReadBytes,
   start: number,
   end: number
 ): LogMessage {
+  const { bytes } = read
   const isEnd = bytes[end - 1] === lineFeed
   const textEnd = isEnd ? end - 1 : end
   const isUsual =
@@ -28,15 +33,17 @@ export function readMessage(
     bytes[start + timeLength - 1] === letterZ &&
     (textEnd === start + timeLength || bytes[start + timeLength] === space)
   if (isUsual) {
-    const time = bytes.toString('latin1', start, start + timeLength)
-    const text = bytes.toString('utf8', Math.min(start + timeLength + 1, textEnd), textEnd)
+    const time = read.latin1.substring(start, start + timeLength)
+    const textStart = Math.min(start + timeLength + 1, textEnd)
+    const plain = read.latin1.substring(textStart, textEnd)
+    const text = special.test(plain) ? shown(bytes.toString('utf8', textStart, textEnd)) : plain
     return message(stream, time, text, isEnd, end - start)
   }
   const whole = bytes.toString('utf8', start, textEnd)
   const [prefix = '', time] = /^(\S{1,40}) /.exec(whole.slice(0, 64)) ?? []
   const fixed = time === undefined ? undefined : fixedTime(time)
   const text = fixed === undefined ? whole : whole.slice(prefix.length)
-  return message(stream, fixed ?? unknownTime, text, isEnd, end - start)
+  return message(stream, fixed ?? unknownTime, shown(text), isEnd, end - start)
 }
 
 const message = (
@@ -45,10 +52,10 @@ const message = (
   text: string,
   isEnd: boolean,
   bytes: number
-): LogMessage =>
-  isEnd
-    ? { stream, time, text: shown(text), bytes }
-    : { stream, time, text: shown(text), bytes, continues: true }
+): LogMessage => (isEnd ? { stream, time, text, bytes } : { stream, time, text, bytes, continues: true })
+
+/** Of a time that is kept: as a part of what it came with it would keep all of that. */
+export const ownCopy = (time: string): string => Buffer.from(time, 'latin1').toString('latin1')
 
 const unknownTime = '1970-01-01T00:00:00.000000000Z'
 const anyTime = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/

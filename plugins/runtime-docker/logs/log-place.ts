@@ -1,5 +1,5 @@
 import type { OutputLine } from 'busbar/api/containers'
-import type { LogMessage } from './log-message.js'
+import { type LogMessage, ownCopy } from './log-message.js'
 
 type StreamName = OutputLine['stream']
 
@@ -44,10 +44,16 @@ export function placeBehind(place: LogPlace | undefined, messages: readonly Kept
   }
   return last === undefined
     ? undefined
-    : { last, stdout: placeOfStream(streams.stdout), stderr: placeOfStream(streams.stderr), latest }
+    : {
+        last,
+        stdout: placeOfStream(streams.stdout),
+        stderr: placeOfStream(streams.stderr),
+        latest: ownCopy(latest)
+      }
 }
 
-const placeOfStream = (place: StreamPlace): StreamPlace | undefined => (place.count === 0 ? undefined : place)
+const placeOfStream = ({ time, count }: StreamPlace): StreamPlace | undefined =>
+  count === 0 ? undefined : { time: ownCopy(time), count }
 
 const none = '-'
 

@@ -59,15 +59,27 @@ export const firstWindow = 16
 const largestWindow = 200_000
 
 /**
- * How many messages to ask for when so many were too few. `earliestMs` is the time of the first of them, `placeMs` that of the place:
- * as much will have been written in the time between as later.
+ * How many messages to ask for when so many were too few. `earliestMs` is the time of the first of them, `placeMs` that of the place. As
+ * fast as the container has written what was read last (`aMs`, messages a millisecond) it has written what lies between; where that is
+ * not known, as fast as these have come until now.
  */
 export function nextWindow(
   window: number,
-  times: { readonly earliestMs: number; readonly placeMs: number; readonly nowMs: number }
+  times: {
+    readonly earliestMs: number
+    readonly placeMs: number
+    readonly nowMs: number
+    readonly aMs?: number | undefined
+  }
 ): number | 'all' {
-  const seenMs = Math.max(1, times.nowMs - times.earliestMs)
-  const neededMs = times.nowMs - times.placeMs + disorderMs
-  const next = Math.max(window * 4, Math.ceil((window * neededMs * 1.25) / seenMs))
+  const aMs = times.aMs ?? window / Math.max(1, times.nowMs - times.earliestMs)
+  const betweenMs = times.earliestMs - times.placeMs + disorderMs
+  const next = Math.max(window * 4, Math.ceil((window + aMs * betweenMs) * 1.25))
   return next > largestWindow ? 'all' : next
 }
+
+/**
+ * With how many to begin when so many were new before: while these were read, about as many were written, or none any more. What is too
+ * few costs one further question, and says how many are needed; what is too many is read a second time.
+ */
+export const windowAfter = (count: number): number => Math.max(firstWindow, Math.ceil(count / 8))

@@ -1,11 +1,13 @@
-import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import { test } from 'tap'
+import { ReadBytes } from '../answers/read-bytes.js'
 import { FollowTrust, isLittle } from '../logs/follow-trust.js'
 import type { LogMessage } from '../logs/log-message.js'
 import { logMessages } from '../logs/log-messages.js'
+import { LogPace } from '../logs/log-pace.js'
 import { type LogPlace, placeBehind, placeText, readPlace } from '../logs/log-place.js'
-import { nextWindow, PlaceSearch } from '../logs/place-search.js'
+import { logSplitter } from '../logs/log-splitter.js'
+import { nextWindow, PlaceSearch, windowAfter } from '../logs/place-search.js'
 
 const seed = 20_260_101
 const begin = Date.parse('2026-01-02T03:04:05.000Z')
@@ -22,9 +24,17 @@ function frame(stream: number, text: string | Buffer): Buffer {
 }
 
 async function read(pieces: readonly Buffer[], hasTerminal = false): Promise<LogMessage[]> {
+  const splitter = logSplitter(hasTerminal)
+  let count = 0
+  // As bytes come of an engine: all in the same place.
+  const place = Buffer.alloc(pieces.reduce((longest, { length }) => Math.max(longest, length), 0))
+  const more = async (): Promise<number> => {
+    const length = pieces[count++]?.copy(place) ?? 0
+    if (length > 0) splitter.take(new ReadBytes(place, length), 0, length)
+    return length
+  }
   const found: LogMessage[] = []
-  for await (const messages of logMessages(Readable.from(pieces, { objectMode: false }), hasTerminal))
-    found.push(...messages)
+  for await (const messages of logMessages({ more }, splitter, 0)) found.push(...messages)
   return found
 }
 
@@ -88,17 +98,24 @@ test('what the engine says in the stream of a failure fails it in its words', as
 
 test('output of a terminal is read by lines', async t => {
   const bytes = Buffer.from(`${time} one\r\n${time} two\r\n${time} end`)
-  t.same(
-    (await read([bytes.subarray(0, 40), bytes.subarray(40)], true)).map(({ text, continues = false }) => [
-      text,
-      continues
-    ]),
-    [
-      ['one', false],
-      ['two', false],
-      ['end', true]
-    ]
-  )
+  for (const length of [1, 7, 40, bytes.length]) {
+    const pieces = Array.from({ length: Math.ceil(bytes.length / length) }, (_, n) =>
+      bytes.subarray(n * length, (n + 1) * length)
+    )
+    t.same(
+      (await read(pieces, true)).map(({ text, continues = false }) => [text, continues]),
+      [
+        ['one', false],
+        ['two', false],
+        ['end', true]
+      ],
+      `in pieces of ${length}`
+    )
+  }
+  const long = Buffer.from(`${time} ${'x'.repeat(100_000)}`)
+  const found = await read([long.subarray(0, 60_000), long.subarray(60_000)], true)
+  t.equal(found.length, 1, 'a line without an end is not waited for beyond 64 KiB')
+  t.equal(found[0]?.continues, true)
 })
 
 const message = fc.record({
@@ -179,6 +196,32 @@ test('a window that was too small grows as far as is needed, and to all in the e
   t.equal(nextWindow(16, { earliestMs: nowMs - 10, placeMs: nowMs - 980, nowMs }), 2000)
   t.equal(nextWindow(16, { earliestMs: nowMs, placeMs: 0, nowMs }), 'all')
   t.equal(nextWindow(60_000, { earliestMs: nowMs - 10, placeMs: nowMs - 11, nowMs }), 'all')
+  t.end()
+})
+
+test('of a burst as many are asked for as its pace says, also when it has ended long ago', t => {
+  const times = { earliestMs: 10_000, placeMs: 9020, nowMs: 60_000 }
+  t.equal(nextWindow(1000, { ...times, aMs: 40 }), (1000 + 40 * 1000) * 1.25)
+  t.equal(nextWindow(1000, { ...times, aMs: 1 }), 4000, 'and never only a few more')
+  t.equal(nextWindow(1000, { ...times, aMs: 4000 }), 'all')
+  t.equal(windowAfter(80_000), 10_000)
+  t.equal(windowAfter(0), 16)
+  t.end()
+})
+
+test('the pace is that of the last second, and there is none of a few messages', t => {
+  const pace = new LogPace()
+  const many = (count: number, fromMs: number, everyMs: number) =>
+    Array.from({ length: count }, (_, n) => ({ time: timeOf((fromMs + n * everyMs) * 1e6) }))
+  pace.note([])
+  pace.note(many(50, 0, 1))
+  t.equal(pace.aMs, undefined)
+  pace.note(many(451, 50, 1))
+  t.equal(pace.aMs, 501 / 500)
+  pace.note(many(200, 2000, 2))
+  t.equal(pace.aMs, 200 / 398, 'what was before does not count')
+  pace.note(many(200, 2500, 0))
+  t.equal(pace.aMs, 400 / 500)
   t.end()
 })
 
