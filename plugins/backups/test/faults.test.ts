@@ -16,7 +16,6 @@ import {
   openPlatform,
   pathOf,
   restore,
-  startWith,
   writeContent
 } from './kit.js'
 

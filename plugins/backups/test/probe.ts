@@ -24,6 +24,8 @@ export interface Probe {
   hold: Promise<void> | null
   /** Restores wait for it before they read. */
   holdRestore: Promise<void> | null
+  /** Drills wait for it before they read. */
+  holdCheck: Promise<void> | null
   free: number | null
   /** Rows that a dump says it has; what is in the file otherwise. */
   rows: number | null
@@ -46,6 +48,7 @@ export async function makeProbe(t: Test): Promise<Probe> {
     failAfter: null,
     hold: null,
     holdRestore: null,
+    holdCheck: null,
     free: null,
     rows: null,
     checkError: null,
@@ -138,8 +141,10 @@ class ProbeSource implements BackupSource {
     await rm(`${this.#file(id)}.beside`, { force: true })
   }
 
-  async check(_of: Parameters<BackupSource['check']>[0], { content }: Parameters<BackupSource['check']>[1]) {
+  async check(of: Parameters<BackupSource['check']>[0], { content }: Parameters<BackupSource['check']>[1]) {
     const { probe } = this
+    probe.calls.push(`check ${of.id}`)
+    await probe.holdCheck
     const copy = join(probe.directory, 'copy')
     await pipeline(content, createWriteStream(copy))
     const rows = linesOf(await readFile(copy, 'utf8'))
