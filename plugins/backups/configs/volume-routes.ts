@@ -53,7 +53,7 @@ export function volumeConfigRoutes(route: RouteDeclarer<Backups>) {
     idempotent: true,
     access: allow.token('write', { project: inVolume }),
     schema: { body: volumeConfigBody, response: { 201: volumeConfig } },
-    audit: { action: 'create_backup_config', resource: 'backup_config', id: { result: 'id' } },
+    audit: { action: 'create_volume_backup_config', resource: 'volume_backup_config', id: { result: 'id' } },
     handler: async ({ project, params, body }, { configs }) =>
       reply(201, volumeConfigOf(await configs.create(project, 'volume', params.volumeId, body)))
   })
@@ -67,7 +67,11 @@ export function volumeConfigRoutes(route: RouteDeclarer<Backups>) {
     problems: [...configProblems, problems.configNotFound],
     access: allow.token('write', { project: inVolume }),
     schema: { params: configParams, body: volumeConfigBody, response: { 200: volumeConfig } },
-    audit: { action: 'update_backup_config', resource: 'backup_config', id: { param: 'configId' } },
+    audit: {
+      action: 'update_volume_backup_config',
+      resource: 'volume_backup_config',
+      id: { param: 'configId' }
+    },
     handler: async ({ project, params, body }, { configs }) =>
       volumeConfigOf(await configs.update(project, 'volume', params.volumeId, params.configId, body))
   })
@@ -81,7 +85,11 @@ export function volumeConfigRoutes(route: RouteDeclarer<Backups>) {
     problems: [problems.configNotFound],
     access: allow.token('write', { project: inVolume }),
     schema: { params: configParams, response: { 200: statusResponse } },
-    audit: { action: 'delete_backup_config', resource: 'backup_config', id: { param: 'configId' } },
+    audit: {
+      action: 'delete_volume_backup_config',
+      resource: 'volume_backup_config',
+      id: { param: 'configId' }
+    },
     handler: async ({ params }, { configs }) =>
       await configs.remove('volume', params.volumeId, params.configId)
   })
@@ -96,7 +104,7 @@ export function volumeConfigRoutes(route: RouteDeclarer<Backups>) {
     idempotent: true,
     access: allow.token('write', { project: inVolume }),
     schema: { params: configParams, response: { 202: statusResponse } },
-    audit: { action: 'run_backup_config', resource: 'backup_config', id: { param: 'configId' } },
+    audit: { action: 'run_volume_backup', resource: 'volume_backup_config', id: { param: 'configId' } },
     handler: async ({ project, params }, { configs }) => {
       await configs.run(project, 'volume', params.volumeId, params.configId)
       return reply(202, { status: 'running' })
