@@ -43,7 +43,7 @@ export interface BackupResource {
   readonly application: { readonly id: string; readonly name: string } | null
   /** Where a volume is mounted; null otherwise. */
   readonly mountPath: string | null
-  /** The databases that it holds, where some of them may be dumped and not others; empty otherwise. */
+  /** The databases that it holds, where that is known at once: a schedule may name these alone. Empty otherwise, and any may be named. */
   readonly databases: readonly string[]
   /**
    * Why no backup may begin now, in a sentence for who asked: `the database is stopped: start it`. Null where one may. That

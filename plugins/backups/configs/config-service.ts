@@ -182,7 +182,8 @@ export class ConfigService {
     const prefix = trimSlashes(input.prefix?.trim() ?? before.prefix)
     if (!isKeyPart(prefix)) throw problems.prefixInvalid()
     const databases = [...new Set(input.databases ?? before.databases)]
-    const unknown = databases.find(name => !resource.databases.includes(name))
+    const known = resource.databases
+    const unknown = known.length === 0 ? undefined : databases.find(name => !known.includes(name))
     if (unknown !== undefined && input.databases !== undefined)
       throw problems.databasesUnknown({ database: unknown.slice(0, 100) })
     return {

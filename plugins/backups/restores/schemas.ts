@@ -101,9 +101,9 @@ export const recreatedDatabase = named(
       nullable(
         object({
           enabled: described(Type.Boolean(), 'Whether it may be reached from outside of the project.'),
-          host_port: nullableInteger('The port on this machine.'),
-          ssh_host: nullableText('The host to open a tunnel to.'),
-          ssh_user: nullableText('The user to open it as.')
+          host_port: described(Type.Integer(), 'The port on this machine.'),
+          ssh_host: described(Type.String(), 'The host to open a tunnel to.'),
+          ssh_user: described(Type.String(), 'The user to open it as.')
         })
       ),
       'How it is reached from outside.'
@@ -112,7 +112,7 @@ export const recreatedDatabase = named(
       nullable(
         object({
           name: described(Type.String(), 'What its volume is called.'),
-          size_bytes: nullableInteger('How much is in it.')
+          size_bytes: described(Type.Integer(), 'How much is in it.')
         })
       ),
       'Where its data is.'

@@ -15,7 +15,7 @@ import type { RestoreStore } from '../restores/restore-store.js'
 import type { SourceStore } from '../sources/source-store.js'
 import type { Sources } from '../sources/sources.js'
 import type { BackupRunner } from './backup-runner.js'
-import type { BackupOfSource, BackupRow, BackupStore } from './backup-store.js'
+import type { BackupOfSource, BackupRow, BackupStore, NewBackup } from './backup-store.js'
 
 interface BackupServiceParts {
   readonly db: Database
@@ -75,6 +75,10 @@ export class BackupService {
   /** The same for a schedule, which has nobody to tell: what refuses is a backup that has failed. */
   async beginDue(kind: SourceKind, resourceId: string, project: string, plan: BackupPlan): Promise<void> {
     const { sources, log } = this.parts
+    if (!sources.isThere(kind)) {
+      await this.#failOff(kind, resourceId, plan)
+      return
+    }
     const resource = await sources.resource(kind, resourceId, project)
     try {
       await this.#refuseBusy(kind, resource)
@@ -88,6 +92,18 @@ export class BackupService {
         throw error
       log.info({ kind, resourceId, reason: error.message }, 'a backup is due and cannot begin now')
     }
+  }
+
+  /** Nobody is there who could make it, and nobody would hear of that otherwise. */
+  async #failOff(kind: SourceKind, resourceId: string, plan: BackupPlan): Promise<void> {
+    const { db, store, sourceStore, runner } = this.parts
+    const source = await sourceStore.of(kind, resourceId)
+    if (source === undefined || (await store.running(source.id))) return
+    const id = randomUUID()
+    await db.transaction(async tx => {
+      await store.insert(this.#rowOf(id, source.id, source.version, plan), tx)
+    })
+    await runner.failWithout(id, problems.sourceOff({ kind }).message)
   }
 
   async #refuseBusy(kind: SourceKind, { id }: BackupResource): Promise<void> {
@@ -104,28 +120,29 @@ export class BackupService {
     plan: BackupPlan,
     isToRun = true
   ): Promise<string> {
-    const { db, jobs, clock, store, restores, sourceStore } = this.parts
+    const { db, jobs, store, restores, sourceStore } = this.parts
     const id = randomUUID()
     await db.transaction(async tx => {
       const source = await sourceStore.hold(kind, resource, tx)
       if (source.deleted_at !== null) throw problems.resourceGone({ kind, id: resource.id })
       if (await store.running(source.id, tx)) throw problems.busy()
       if (await restores.running(source.id, tx)) throw problems.restoreBusy()
-      await store.insert(
-        {
-          id,
-          source_id: source.id,
-          config_id: plan.configId,
-          destination_id: plan.destinationId,
-          started_at: clock.now(),
-          version: resource.version,
-          databases: plan.databases,
-          quiesce: plan.quiesce
-        },
-        tx
-      )
+      await store.insert(this.#rowOf(id, source.id, resource.version, plan), tx)
       if (isToRun) await jobs.enqueue('backup', { backupId: id }, { key: `backup/${id}` }, tx)
     })
     return id
+  }
+
+  #rowOf(id: string, sourceId: string, version: string, plan: BackupPlan): NewBackup {
+    return {
+      id,
+      source_id: sourceId,
+      config_id: plan.configId,
+      destination_id: plan.destinationId,
+      started_at: this.parts.clock.now(),
+      version,
+      databases: plan.databases,
+      quiesce: plan.quiesce
+    }
   }
 }
