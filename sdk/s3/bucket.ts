@@ -120,6 +120,16 @@ export class S3Bucket {
     }
   }
 
+  /** The same, piece by piece; what fails on the way is an `S3Error` too. */
+  async *chunks(key: string, options: Options & { readonly from?: number }): AsyncGenerator<Buffer> {
+    const stream = await this.get(key, options)
+    try {
+      yield* stream as AsyncIterable<Buffer>
+    } catch (error) {
+      throw this.#failure(error, options.signal)
+    }
+  }
+
   /** How long the object is; null where there is none. */
   async size(key: string, { signal }: Options): Promise<number | null> {
     let bytes: number | null = null
@@ -149,10 +159,13 @@ export class S3Bucket {
   async removeParts(key: string, { signal }: Options): Promise<void> {
     const { bucket: Bucket } = this.#settings
     await this.#with(signal, async (client, sdk) => {
-      const { Uploads = [] } = await client.send(
-        new sdk.ListMultipartUploadsCommand({ Bucket, Prefix: key }),
-        { abortSignal: signal }
-      )
+      const { Uploads = [] } = await client
+        .send(new sdk.ListMultipartUploadsCommand({ Bucket, Prefix: key }), { abortSignal: signal })
+        .catch((error: unknown) => {
+          // Some stores keep no list of them, and take them away by themselves.
+          if (statusOf(error) === 405 || statusOf(error) === 501) return { Uploads: [] }
+          throw error
+        })
       for (const { Key, UploadId } of Uploads)
         if (Key === key)
           await client.send(new sdk.AbortMultipartUploadCommand({ Bucket, Key, UploadId }), {
