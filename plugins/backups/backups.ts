@@ -9,6 +9,7 @@ import {
   type ServiceBinder,
   type StartContext
 } from 'busbar/sdk'
+import { type HostPolicy, usualHostPolicy } from 'busbar/sdk/http1'
 import { backupDestinations, backupKeeper, backupSources } from './api.js'
 import { backupWarnings } from './backup-warnings.js'
 import { ConfigService } from './configs/config-service.js'
@@ -43,6 +44,7 @@ export const needs = {
   secrets: kernel.secrets,
   clock: kernel.clock,
   installation: kernel.installation,
+  instance: kernel.instance,
   projects: projectDirectory,
   recovery: optional(recoveryRecipients),
   contributedSources: backupSources,
@@ -66,6 +68,8 @@ export interface Backups {
   readonly settings: Settings
   /** Of what is kept on this machine. */
   readonly root: string
+  /** Which private hosts destinations may be at. */
+  readonly hosts: HostPolicy
 }
 
 export function startBackups({ use, config, log }: StartContext<typeof needs, Settings>): Backups {
@@ -133,7 +137,8 @@ export function startBackups({ use, config, log }: StartContext<typeof needs, Se
     keys,
     store,
     settings: config,
-    root
+    root,
+    hosts: config.private_hosts ?? usualHostPolicy(use.instance.loopbackOnly)
   }
 }
 
@@ -148,9 +153,9 @@ export function backupServices(provide: ServiceBinder, { orphans }: Backups): vo
 
 export function backupContributions(
   contribute: Contributor,
-  { projectRemoval, root, keys, store }: Backups
+  { projectRemoval, root, hosts, keys, store }: Backups
 ): void {
-  for (const provider of s3Providers) contribute(backupDestinations, provider, s3Destination)
+  for (const provider of s3Providers) contribute(backupDestinations, provider, s3Destination(hosts))
   contribute(backupDestinations, 'local', localDestination(root))
   contribute(projectTeardown, 'backups', {
     teardown: async (projectId, { signal }) => {

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { S3Client } from '@aws-sdk/client-s3'
 import { withTimeLimit } from '../time-limit.js'
 import { s3Failure } from './failure.js'
+import { guardedAgents } from './guarded-agents.js'
 import { partsOf } from './parts.js'
 import { S3Error, type S3Object, type S3Settings } from './settings.js'
 
@@ -231,7 +232,11 @@ export class S3Bucket {
       // Stores other than Amazon's refuse the checksums that the client adds by itself; archives have their own.
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
-      requestHandler: { connectionTimeout: connectMs, socketTimeout: silenceMs }
+      requestHandler: {
+        connectionTimeout: connectMs,
+        socketTimeout: silenceMs,
+        ...guardedAgents(this.#settings, this.#host)
+      }
     })
     return { client, sdk }
   }

@@ -163,6 +163,25 @@ test('destinations of a project', { timeout: 120_000 }, async t => {
     t.equal((await (await k.as.session('ann')).get(url)).status, 404)
   })
 
+  await t.test(
+    'private hosts are for who is named by the operator, and those of clouds for nobody',
+    async t => {
+      const other = await createTestKernel({ environment: { BACKUP_PRIVATE_HOSTS: 'deny' } })
+      t.teardown(() => other.close())
+      const someone = await other.as.session()
+      const trial = `/api/projects/${await createProject(someone, 'Shop')}/backup-destinations/test`
+      const before = s3.requests.length
+      for (const endpoint of [s3.host, s3.host.replace('127.0.0.1', 'localhost')])
+        t.match(await someone.post(trial, { ...good, endpoint }), {
+          body: { ok: false, error: /a private address: an operator may allow it by BACKUP_PRIVATE_HOSTS/ }
+        })
+      t.equal(s3.requests.length, before, 'it was not asked')
+      t.match(await admin.post(`${url}/test`, { ...good, endpoint: '169.254.169.254' }), {
+        body: { ok: false, error: /where clouds hand out credentials/ }
+      })
+    }
+  )
+
   await t.test('a folder of this machine takes no keys', async t => {
     const made = await admin.post(url, { name: 'Here', provider: 'local' })
     t.match(made, { status: 201, body: { provider: 'local', bucket: '' } })
