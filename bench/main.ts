@@ -3,6 +3,7 @@
  * `npm run bench -- toggles` measures only what is named. A goal that is missed is no error.
  */
 import { loadavg } from 'node:os'
+import { backups } from './backups.js'
 import { bus } from './bus.js'
 import { deploys } from './deploys.js'
 import { disk } from './disk.js'
@@ -18,7 +19,21 @@ import { start } from './start.js'
 import { printTable } from './table.js'
 import { toggles } from './toggles.js'
 
-const benchmarks = [requests, lists, bus, toggles, start, logins, logs, deploys, proxy, engines, disk, growth]
+const benchmarks = [
+  requests,
+  lists,
+  bus,
+  toggles,
+  start,
+  logins,
+  logs,
+  deploys,
+  proxy,
+  engines,
+  disk,
+  backups,
+  growth
+]
 
 const wanted = process.argv.slice(2)
 removeOnSignals()
