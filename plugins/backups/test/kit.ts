@@ -72,7 +72,8 @@ export async function createVolume(
 ): Promise<{ readonly id: string; readonly application: string }> {
   const { status, body } = await admin.post(`/api/projects/${project}/applications`, {
     name: `app-${name}`,
-    source_type: 'image',
+    type: 'image',
+    build_type: 'image',
     source_image: 'busybox:lab'
   })
   if (status !== 201) throw new Error(`no application: ${status} ${JSON.stringify(body)}`)
