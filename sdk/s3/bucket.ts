@@ -38,7 +38,16 @@ export class S3Bucket {
    */
   async put(key: string, content: AsyncIterable<Buffer>, { signal }: Options): Promise<void> {
     const { bucket: Bucket } = this.#settings
-    const parts = partsOf(content, partBytes)
+    let fault: { readonly error: unknown } | undefined
+    const given = async function* (): AsyncGenerator<Buffer> {
+      try {
+        yield* content
+      } catch (error) {
+        fault = { error }
+        throw error
+      }
+    }
+    const parts = partsOf(given(), partBytes)
     try {
       await this.#with(signal, async (client, sdk) => {
         const first = await parts.next()
@@ -92,6 +101,9 @@ export class S3Bucket {
           throw error
         }
       })
+    } catch (error) {
+      // What fails in the content is no fault of the store.
+      throw fault === undefined || signal.aborted ? error : fault.error
     } finally {
       // Who gives the content hears that nobody takes any more of it.
       await parts.return(undefined).catch(() => {})

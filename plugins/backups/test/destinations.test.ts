@@ -145,7 +145,7 @@ test('destinations of a project', { timeout: 120_000 }, async t => {
     ] as const)
       t.match(await admin.post(url, body), { status: 400, body: { code, field } }, code)
     t.match(await admin.post(`${url}/test`, { ...good, access_key: 'AKIDOFNOBODY' }), {
-      body: { ok: false, error: /does not know these keys/ }
+      body: { ok: false, error: /refuses these keys/ }
     })
     t.match(await admin.post(`${url}/test`, good), { body: { ok: true } })
   })

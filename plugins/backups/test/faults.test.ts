@@ -144,7 +144,7 @@ test('a destination that cuts off, refuses, is full or loses a file', { timeout:
     probe.calls.length = 0
     s3.replace(key, bad)
     t.match(await restore(admin, path, { backup_id: backup.id }), { status: 'failed', error: /is damaged/ })
-    s3.objects.delete(key)
+    s3.lose(key)
     t.match(await restore(admin, path, { backup_id: backup.id }), {
       status: 'failed',
       error: /is not there any more/
