@@ -42,6 +42,16 @@ test('a bucket is a destination', { timeout: 120_000 }, async t => {
     t.equal(s3.objects.get('cut')?.length, bytes.length)
   })
 
+  await t.test('what an upload has left half goes with its key', async t => {
+    s3.fault = ({ method, part }) => (part === 2 || method === 'DELETE' ? 'refuse' : undefined)
+    const storage = new S3Storage(settings)
+    await t.rejects(storage.put('left', once(Buffer.alloc(40_000_000)), { signal }))
+    s3.fault = undefined
+    t.same(s3.uploads(), ['left'])
+    await storage.remove('left', { signal })
+    t.same(s3.uploads(), [])
+  })
+
   await t.test('a store that is full, refuses, or is away is told in words', async t => {
     const storage = new S3Storage(settings)
     s3.fault = () => 'full'
