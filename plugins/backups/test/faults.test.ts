@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,8 +22,13 @@ import {
 
 const run = promisify(execFile)
 
-/** Some megabytes that do not become less by compression. */
-const large = (): string => lines(600_000)
+/** More than two parts of an upload, also when it is compressed. */
+const large = (): string => {
+  const text = randomBytes(36_000_000).toString('base64')
+  const made: string[] = []
+  for (let at = 0; at < text.length; at += 1000) made.push(text.slice(at, at + 1000))
+  return `${made.join('\n')}\n`
+}
 
 async function configured(opened: Awaited<ReturnType<typeof openPlatform>>, s3: S3Server, path: string) {
   const { admin, project } = opened
