@@ -18,6 +18,7 @@ import { removeLeftovers, removeOnSignals } from './rig/leftovers.js'
 import { start } from './start.js'
 import { printTable } from './table.js'
 import { toggles } from './toggles.js'
+import { traces } from './traces.js'
 
 const benchmarks = [
   requests,
@@ -29,6 +30,7 @@ const benchmarks = [
   logs,
   deploys,
   proxy,
+  traces,
   engines,
   disk,
   backups,
