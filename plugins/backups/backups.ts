@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path'
-import { recoveryRecipients } from 'busbar/api/platform-backups'
+import { platformStore, recoveryRecipients } from 'busbar/api/platform-backups'
 import { projectDirectory, projectTeardown } from 'busbar/api/projects'
 import {
   type Contributor,
@@ -47,6 +47,7 @@ export const needs = {
   instance: kernel.instance,
   projects: projectDirectory,
   recovery: optional(recoveryRecipients),
+  platform: optional(platformStore),
   contributedSources: backupSources,
   kinds: backupDestinations
 }
@@ -84,7 +85,7 @@ export function startBackups({ use, config, log }: StartContext<typeof needs, Se
   const deletionStore = new DeletionStore(db)
   const shared = { ...use, log, sources, sourceStore }
   const destinations = new DestinationService({ ...use, store: destinationStore })
-  const storages = new Storages({ destinations, root })
+  const storages = new Storages({ destinations, root, platform: use.platform })
   const keys = new KeyRing({ ...use, log })
   const deletions = new Deletions({
     ...shared,

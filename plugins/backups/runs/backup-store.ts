@@ -9,6 +9,7 @@ export interface BackupRow {
   readonly source_id: string
   readonly config_id: string | null
   readonly destination_id: string | null
+  readonly in_platform_store: boolean
   readonly status: RunStatus
   readonly started_at: Date
   readonly begun_at: Date | null
@@ -65,7 +66,7 @@ export interface StoredFacts {
 }
 
 const columns = [
-  'id, source_id, config_id, destination_id, status, started_at, begun_at, finished_at, key, has_file, version, format, databases',
+  'id, source_id, config_id, destination_id, in_platform_store, status, started_at, begun_at, finished_at, key, has_file, version, format, databases',
   'quiesce, sha256, key_id, error, log, proof, proof_at, proof_ms, proof_detail, proof_error'
 ].join(', ')
 const own = `${columns
@@ -192,10 +193,15 @@ export class BackupStore {
   /** Before the first byte: then it is known what a process that is killed has left. */
   async describe(
     id: string,
-    file: { readonly key: string; readonly format: string; readonly keyId: string }
+    file: {
+      readonly key: string
+      readonly format: string
+      readonly keyId: string
+      readonly inPlatformStore: boolean
+    }
   ): Promise<void> {
     await this.db.sql(
-      'update $schema.backup set key = :key, format = :format, key_id = :keyId, has_file = true where id = :id',
+      'update $schema.backup set key = :key, format = :format, key_id = :keyId, in_platform_store = :inPlatformStore, has_file = true where id = :id',
       { id, ...file }
     )
   }

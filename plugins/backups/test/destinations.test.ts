@@ -1,13 +1,24 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createTestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { s3Bucket, s3Keys, startS3Server } from '../../../lab/s3-server.js'
 import { LocalStorage } from '../destinations/local-storage.js'
 import { S3Storage } from '../destinations/s3-storage.js'
 import { provesDestination } from './destination-contract.js'
-import { createProject } from './kit.js'
+import {
+  backUp,
+  contentOf,
+  createDatabase,
+  createProject,
+  filesOf,
+  lines,
+  openPlatform,
+  pathOf,
+  restore,
+  writeContent
+} from './kit.js'
 
 const signal = new AbortController().signal
 
@@ -73,6 +84,29 @@ test('a bucket is a destination', { timeout: 120_000 }, async t => {
 async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
   yield bytes
 }
+
+test('without a destination a backup goes to the bucket of the platform, where there is one', async t => {
+  const s3 = await startS3Server(t)
+  const opened = await openPlatform(t)
+  const { k, admin, probe, project } = opened
+  const remote = { enabled: true, endpoint: s3.host, bucket: s3Bucket, prefix: 'busbar/', use_ssl: false }
+  t.equal((await admin.put('/api/backups/remote', { ...remote, ...s3Keys })).status, 200)
+  const content = lines(100)
+  const id = await createDatabase(opened, 'Central', content)
+  const backup = await backUp(admin, pathOf(project, id))
+  t.match(backup, {
+    status: 'succeeded',
+    has_remote: true,
+    remote_key: new RegExp(`^busbar/databases/${project}/central-`)
+  })
+  t.same(await filesOf(k), [])
+  t.ok(s3.objects.has(backup.remote_key as string))
+  await writeContent(probe, id, 'lost')
+  t.match(await restore(admin, pathOf(project, id), { backup_id: backup.id }), { status: 'succeeded' })
+  t.equal(await contentOf(probe, id), content)
+  t.equal((await admin.delete(`${pathOf(project, id)}/backups/${backup.id}`)).status, 200)
+  await until(() => s3.objects.size === 0, 'the file to go')
+})
 
 test('destinations of a project', { timeout: 120_000 }, async t => {
   const s3 = await startS3Server(t)
