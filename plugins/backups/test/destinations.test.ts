@@ -192,6 +192,11 @@ test('destinations of a project', { timeout: 120_000 }, async t => {
       body: { ok: false, error: /refuses these keys/ }
     })
     t.match(await admin.post(`${url}/test`, good), { body: { ok: true } })
+    s3.fault = () => 'silence'
+    t.match(await admin.post(`${url}/test`, good), {
+      body: { ok: false, error: /did not answer within 15 s/ }
+    })
+    s3.fault = undefined
   })
 
   await t.test('one is of its project alone, and for who may write there', async t => {
