@@ -134,7 +134,7 @@ export const happyCalls: HappyCalls = {
     body: { keep_latest: 3 }
   })),
   [`DELETE ${database}/backup-configs/{configId}`]: where(
-    'databaseId',
+    'database',
     async fixture => await config(fixture, 'database')
   ),
   [`POST ${database}/backup-configs/{configId}/run`]: where('database', async fixture => {
@@ -169,13 +169,14 @@ export const happyCalls: HappyCalls = {
     body: { quiesce: true }
   })),
   [`DELETE ${volume}/backup-configs/{configId}`]: where(
-    'volumeId',
+    'volume',
     async fixture => await config(fixture, 'volume')
   ),
-  [`POST ${volume}/backup-configs/{configId}/run`]: where(
-    'volumeId',
-    async fixture => await config(fixture, 'volume')
-  ),
+  // A volume that no deploy has made yet holds nothing.
+  [`POST ${volume}/backup-configs/{configId}/run`]: where('volume', async fixture => ({
+    ...(await config(fixture, 'volume')),
+    expect: 409
+  })),
   [`GET ${volume}/backups`]: where('volume', () => ({})),
   [`DELETE ${volume}/backups/{backupId}`]: where('volume', volumeBackup),
   [`POST ${volume}/backups/{backupId}/check`]: where('volume', volumeBackup),
