@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path'
+import { failedBackups } from 'busbar/api/platform'
 import { platformStore, recoveryRecipients } from 'busbar/api/platform-backups'
 import { projectDirectory, projectTeardown } from 'busbar/api/projects'
 import {
@@ -10,7 +11,7 @@ import {
   type StartContext
 } from 'busbar/sdk'
 import { type HostPolicy, usualHostPolicy } from 'busbar/sdk/http1'
-import { backupDestinations, backupKeeper, backupSources } from './api.js'
+import { backupDestinations, backupKeeper, backupSources, sourceKinds } from './api.js'
 import { backupWarnings } from './backup-warnings.js'
 import { ConfigService } from './configs/config-service.js'
 import { ConfigStore } from './configs/config-store.js'
@@ -163,6 +164,8 @@ export function backupContributions(
       await projectRemoval.teardown(projectId, signal)
     }
   })
+  for (const kind of sourceKinds)
+    contribute(failedBackups, `${kind}s`, { count: async () => await store.failing(kind) })
   contribute(configChecks, 'backups', {
     warnings: async () =>
       backupWarnings({

@@ -155,6 +155,18 @@ export class BackupStore {
     return rows.length > 0
   }
 
+  /** Of how many that are there the latest backup that has ended failed. */
+  async failing(kind: SourceKind): Promise<number> {
+    const [row] = await this.db.sql<{ total: number }>(
+      `select count(*)::int as total from $schema.source s cross join lateral (
+        select b.status from $schema.backup b where b.source_id = s.id and b.status <> 'running' and b.deleting_at is null
+        order by b.started_at desc, b.id desc limit 1
+      ) latest where s.kind = :kind and s.deleted_at is null and latest.status = 'failed'`,
+      { kind }
+    )
+    return row?.total ?? 0
+  }
+
   async running(sourceId: string, tx?: Tx): Promise<boolean> {
     const rows = await this.db.sql(
       "select from $schema.backup where source_id = :sourceId and status = 'running'",
