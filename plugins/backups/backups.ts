@@ -165,7 +165,7 @@ export function backupContributions(
     }
   })
   for (const kind of sourceKinds)
-    contribute(failedBackups, `${kind}s`, { count: async () => await store.failing(kind) })
+    contribute(failedBackups, `backups-${kind}`, { count: async () => await store.failing(kind) })
   contribute(configChecks, 'backups', {
     warnings: async () =>
       backupWarnings({

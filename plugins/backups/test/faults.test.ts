@@ -71,7 +71,11 @@ test('a dump that is not whole is no backup, and leaves nothing', { timeout: 120
   const told = (await admin.get('/api/notifications')).body.items
   t.ok(told.every(({ type }: { type: string }) => type === 'database.backup_failed'))
   t.equal(told.length, 2)
-  t.ok((await admin.get('/api/stats')).body.needs_attention >= 1, 'the dashboard says so')
+  t.match(
+    (await admin.get('/api/stats')).body.needs_attention,
+    { failed_backups: 1 },
+    'the dashboard says so'
+  )
   const [failed] = (await admin.get(`${path}/backups`)).body
   t.match(await admin.post(`${path}/restore`, { backup_id: failed.id }), {
     status: 409,
