@@ -2,6 +2,7 @@ import type { Clock, Log } from 'busbar/sdk'
 import { ContainerAccess } from '../container-access.js'
 import type { ContainerOwners } from '../container-owners.js'
 import type { EngineClient } from '../engine-client.js'
+import { FileHolders } from '../file-holders.js'
 import type { Identity } from '../identity.js'
 import type { DiskMeasure } from '../inventory/disk-measure.js'
 import { Volumes } from '../volumes.js'
@@ -22,6 +23,7 @@ interface RemovingParts {
 interface Removing {
   readonly access: ContainerAccess
   readonly volumes: Volumes
+  readonly files: FileHolders
   readonly leftVolumes: LeftVolumes
 }
 
@@ -29,13 +31,15 @@ interface Removing {
 export function removing(parts: RemovingParts): Removing {
   const holders = new VolumeHolders(parts)
   const emptier = new VolumeEmptier(parts)
+  const files = new FileHolders(parts)
   const access: ContainerAccess = new ContainerAccess({
     ...parts,
     holders,
+    files,
     onHeld: async projectId => await leftVolumes.note(projectId)
   })
   const volumes = new Volumes({ ...parts, access, emptier })
   const removeVolume = async (name: string): Promise<void> => await volumes.removeFree(name)
-  const leftVolumes = new LeftVolumes({ ...parts, holders, emptier, removeVolume })
-  return { access, volumes, leftVolumes }
+  const leftVolumes = new LeftVolumes({ ...parts, holders, files, emptier, removeVolume })
+  return { access, volumes, files, leftVolumes }
 }
