@@ -72,6 +72,8 @@ export interface ContainerParts {
     readonly readOnly?: boolean
   }>
   readonly files?: readonly ContainerFile[]
+  /** What the log and the record of the deploy do not show, line by line: secrets in those files. */
+  readonly hidden?: readonly string[]
 }
 export interface ContainerPartsSource {
   /** Asked for each new container, when its image is there. What it needs on the engine is made before it answers. */

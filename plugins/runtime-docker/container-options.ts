@@ -147,7 +147,7 @@ export function containerOptions(
           ReadOnly: readOnly ?? false,
           VolumeOptions: {
             NoCopy: false,
-            Labels: identity.ofVolume(spec.owner, volume),
+            Labels: identity.ofVolume(ownerOfVolumes(spec.owner), volume),
             DriverConfig: { Name: 'local', Options: {} }
           }
         })),
@@ -166,6 +166,10 @@ export function containerOptions(
       : { User: `${spec.onMachine.user.uid}:${spec.onMachine.user.gid}` })
   }
 }
+
+/** As `ensureVolume` was asked for it: a volume with a name outlives the deployment that it is made for. */
+const ownerOfVolumes = ({ deploymentId: _, ...owner }: ContainerSpec['owner']): ContainerSpec['owner'] =>
+  owner
 
 /**
  * Frames with any sender fill tables that the machine has once, and pass for others of the network. A container that runs

@@ -105,12 +105,12 @@ test('a deploy and a stop ask their gates in this way', async t => {
 
 test('the parts of a container are lists of volumes and files, or nothing', t => {
   const of = (parts: unknown) => partsOf(parts, 'the container parts of the plugin "files"')
-  t.same(of(undefined), { volumes: [], files: [] })
-  t.same(of(null), { volumes: [], files: [] })
+  t.same(of(undefined), { volumes: [], files: [], hidden: [] })
+  t.same(of(null), { volumes: [], files: [], hidden: [] })
   const volumes = [{ volume: 'v', path: '/data', readOnly: true }]
-  t.same(of({ volumes }), { volumes, files: [] })
+  t.same(of({ volumes }), { volumes, files: [], hidden: [] })
   const files = [{ path: '/app/key', content: Buffer.from('k'), mode: 0o600 }]
-  t.same(of({ volumes: [], files }), { volumes: [], files })
+  t.same(of({ volumes: [], files, hidden: ['k'] }), { volumes: [], files, hidden: ['k'] })
   const wrong = [
     {},
     'v',
@@ -118,13 +118,14 @@ test('the parts of a container are lists of volumes and files, or nothing', t =>
     { volumes: [null] },
     { volumes: [{ volume: 'v' }] },
     { volumes, files: null },
+    { volumes, hidden: 'k' },
     { volumes, files: [{ path: '/app/key', content: 'k', mode: 0o600 }] },
     { volumes, files: [{ path: '/app/key', content: Buffer.from('k') }] }
   ]
   for (const parts of wrong)
     t.throws(() => of(parts), {
       message:
-        'the container parts of the plugin "files" are not { volumes: [{ volume, path }], files: [{ path, content, mode }] }'
+        'the container parts of the plugin "files" are not { volumes: [{ volume, path }], files: [{ path, content, mode }], hidden: [text] }'
     })
   t.end()
 })

@@ -10,6 +10,7 @@ export interface AddedParts {
   readonly plugin: string
   readonly volumes: readonly Volume[]
   readonly files: readonly File[]
+  readonly hidden: readonly string[]
 }
 
 const isVolume = (one: unknown): one is Volume => {
@@ -22,17 +23,24 @@ const isFile = (one: unknown): one is File => {
   return typeof path === 'string' && Buffer.isBuffer(content) && Number.isInteger(mode)
 }
 
+const isText = (one: unknown): one is string => typeof one === 'string'
+
+const areAll = <T>(is: (one: unknown) => one is T, list: unknown): list is readonly T[] =>
+  Array.isArray(list) && list.every(is)
+
 /** What a plugin adds to a container; nothing adds none. Throws what is expected, and names it. */
 export function partsOf(parts: unknown, what: string): Omit<AddedParts, 'plugin'> {
-  if (parts === undefined || parts === null) return { volumes: [], files: [] }
-  const { volumes, files = [] } = parts as { readonly volumes?: unknown; readonly files?: unknown }
-  const areVolumes = Array.isArray(volumes) && volumes.every(isVolume)
-  if (areVolumes && Array.isArray(files) && files.every(isFile)) return { volumes, files }
-  throw new TypeError(`${what} are not { volumes: [{ volume, path }], files: [{ path, content, mode }] }`)
+  if (parts === undefined || parts === null) return { volumes: [], files: [], hidden: [] }
+  const { volumes, files = [], hidden = [] } = parts as Partial<Record<keyof ContainerParts, unknown>>
+  if (areAll(isVolume, volumes) && areAll(isFile, files) && areAll(isText, hidden))
+    return { volumes, files, hidden }
+  throw new TypeError(
+    `${what} are not { volumes: [{ volume, path }], files: [{ path, content, mode }], hidden: [text] }`
+  )
 }
 
 /** Throws where two of them cannot be mounted in one container: what they were saved with may have been another rule. */
-export function checkCollisions(added: readonly AddedParts[]): void {
+export function checkCollisions(added: ReadonlyArray<Omit<AddedParts, 'hidden'>>): void {
   const mounts = added.flatMap(({ plugin, volumes, files }) => [
     ...volumes.map(({ path }): Mounted & { plugin: string } => ({ kind: 'volume', path, plugin })),
     ...files.map(({ path }): Mounted & { plugin: string } => ({ kind: 'file', path, plugin }))

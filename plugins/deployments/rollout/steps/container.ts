@@ -42,7 +42,17 @@ export function create({
   return {
     name: 'create',
     isEarly: true,
-    async run({ deployment, application, variables, image: prepared, network, signal, buildLog, undos }) {
+    async run({
+      deployment,
+      application,
+      variables,
+      image: prepared,
+      network,
+      signal,
+      buildLog,
+      secrets,
+      undos
+    }) {
       const { id: deploymentId } = deployment
       undos.push({ step: 'create', run: async () => await removeContainers(deploymentId, runtime) })
       const { image, name } = prepared
@@ -56,6 +66,7 @@ export function create({
         })
       )
       checkCollisions(added)
+      secrets.redact(added.flatMap(({ hidden }) => hidden))
       for (const msg of [missingRights(application), sharedVolumes(application, added)])
         if (msg !== undefined) buildLog.line({ level: 'warning', msg })
       const check = application.healthCheck

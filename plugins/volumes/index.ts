@@ -1,0 +1,19 @@
+import { definePlugin } from 'busbar/sdk'
+import { events } from './events.js'
+import { singletons } from './jobs.js'
+import { createVolumes } from './migrations/001-create-volumes.js'
+import { resources } from './resources.js'
+import { routes } from './routes.js'
+import { needs, startVolumes, volumeContributions } from './volumes.js'
+
+export default definePlugin({
+  id: 'volumes',
+  needs,
+  migrations: [createVolumes],
+  start: startVolumes,
+  contributes: volumeContributions,
+  resources,
+  routes,
+  events,
+  singletons
+})

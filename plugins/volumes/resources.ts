@@ -1,0 +1,14 @@
+import type { ResourceDeclarer } from 'busbar/sdk'
+import { volumeTeardown } from './api.js'
+import type { Volumes } from './volumes.js'
+
+/** Its files are another matter: they go with the application, or when somebody asks for it (`DiscardedVolumes`). */
+export function resources(resource: ResourceDeclarer<Volumes>): void {
+  resource({
+    kind: 'volume',
+    table: 'volume',
+    name: 'name',
+    parents: { application: 'application_id' },
+    removal: { teardown: volumeTeardown }
+  })
+}
