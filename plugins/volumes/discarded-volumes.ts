@@ -10,8 +10,9 @@ interface DiscardedVolumesParts {
 }
 
 const topic = 'volumes.discarded'
-/** A container that still has one goes some time after the next deploy, of which nobody tells. */
-const everyMs = 60_000
+/** A container that still has one ends some time after the next deploy, and nobody tells of it: looked for soon, then seldom. */
+const firstPauseMs = 2_000
+const longestPauseMs = 60_000
 
 /** Removes the files of volumes that were deleted with their data, as soon as no container has them any more. */
 export class DiscardedVolumes {
@@ -24,12 +25,22 @@ export class DiscardedVolumes {
     await this.parts.bus.signal(topic, name, tx)
   }
 
+  /** What kept one in use may end from now on. */
+  async lookAgain(applicationId: string): Promise<void> {
+    await this.parts.bus.signal(topic, applicationId)
+  }
+
   async keepRemoving(signal: AbortSignal): Promise<void> {
-    const stop = this.parts.bus.onSignal(topic, () => this.#rest.wake())
+    let pauseMs = firstPauseMs
+    const stop = this.parts.bus.onSignal(topic, () => {
+      pauseMs = firstPauseMs
+      this.#rest.wake()
+    })
     try {
       while (!signal.aborted) {
         await this.removeAll(signal)
-        await this.#rest.sleep(signal, everyMs)
+        await this.#rest.sleep(signal, pauseMs)
+        pauseMs = Math.min(2 * pauseMs, longestPauseMs)
       }
     } finally {
       stop()
