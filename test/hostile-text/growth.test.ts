@@ -35,11 +35,13 @@ import { readChallenge, readToken } from '../../plugins/builds/registry/client/t
 import { readKnownHosts } from '../../plugins/builds/ssh/host-key.js'
 import { pemBlocks } from '../../plugins/certificates/pem.js'
 import { inOneLine, subjectNames } from '../../plugins/certificates/subject-names.js'
+import { mountPathFault } from '../../plugins/containers/mount-path.js'
 import { explainExit } from '../../plugins/deployments/rollout/exit-diagnosis.js'
 import { pathOf, rateLimitKeyOf } from '../../plugins/domains/api.js'
 import { readHostname } from '../../plugins/domains/hostname.js'
 import { readPath } from '../../plugins/domains/path-rule.js'
 import { readFeature } from '../../plugins/domains/route-features.js'
+import { fileModeOf } from '../../plugins/file-mounts/file-mode.js'
 import { checkedEmail } from '../../plugins/identity/users/email.js'
 import { levelOfLine } from '../../plugins/logs/collect/level.js'
 import { chunksOf, linesOf } from '../../plugins/logs/kept/chunk.js'
@@ -72,6 +74,7 @@ import { TarEnd } from '../../plugins/runtime-docker/tar-end.js'
 import { supervisorAnswers } from '../../plugins/runtime-docker/terminal/supervisor-answers.js'
 import { readClientFrame as readTerminalFrame } from '../../plugins/terminal/client-frame.js'
 import { Scrollback } from '../../plugins/terminal/screen/scrollback.js'
+import { volumeNameOf } from '../../plugins/volumes/volume-name.js'
 import { originOf } from '../../sdk/http1/forwarded-for.js'
 import { hostnameOf, targetOf } from '../../sdk/http1/forwarding/head.js'
 import { setsPlatformCookie, withoutPlatformCookies } from '../../sdk/http1/forwarding/platform-cookies.js'
@@ -235,6 +238,9 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'an image that is sent': text => parseImage(text, 'image'),
   'a path that is sent': text => parsePath(text, 'path'),
   'buildpacks that are sent': text => parseBuildpacks(JSON.stringify([text])),
+  'where something is mounted': text => mountPathFault({ kind: 'file', path: `/${text}` }),
+  'the name of a volume': volumeNameOf,
+  'the mode of a file': fileModeOf,
   'a start command': text => parseStartCommand(text),
   'a name that becomes a slug': slugify,
   'an image the engine is asked for': text => {

@@ -1,31 +1,9 @@
-import { readdir, readFile, stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
 import { engine, openLab } from '../../deployments/test/deploy-lab.js'
 import { volumeApplication } from '../../volumes/test/volume-lab.js'
-
-/** What holds the files of an application's containers. */
-const holdersOf = async (applicationId: string) =>
-  await engine.listContainers({
-    all: true,
-    filters: { label: [`application-id=${applicationId}`, 'busbar-system=file-holder'] }
-  })
-
-/** Files below a folder that hold a text. */
-async function filesWith(folder: string, text: string): Promise<string[]> {
-  const found: string[] = []
-  for (const entry of await readdir(folder, { recursive: true })) {
-    const path = join(folder, entry)
-    const isFile = await stat(path).then(
-      seen => seen.isFile(),
-      () => false
-    )
-    if (isFile && (await readFile(path).catch(() => Buffer.of())).includes(text)) found.push(path)
-  }
-  return found
-}
+import { filesWith, holdersOf } from './holders.js'
 
 test('a container sees its files, cannot change them, and has them as they were when it was made', async t => {
   if (!(await requireEngine(t))) return
