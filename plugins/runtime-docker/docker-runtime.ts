@@ -40,6 +40,7 @@ import { ContainerLives } from './container-lives.js'
 import { ContainerOwners } from './container-owners.js'
 import { containerState } from './container-state.js'
 import { containerStats } from './container-stats.js'
+import { lastLines } from './container-tail.js'
 import { commandEnvironment, findEngine } from './engine-address.js'
 import { EngineClient } from './engine-client.js'
 import { recoverContainers } from './engine-crash.js'
@@ -64,7 +65,6 @@ import { DiskMeasure } from './inventory/disk-measure.js'
 import { Inventory } from './inventory/inventory.js'
 import { capOptions, guardLabelled } from './label-guard.js'
 import { EngineLogs } from './logs/engine-logs.js'
-import { containerLines } from './output-lines.js'
 import { ownContainerNames, PlatformContainer } from './platform-container.js'
 import { problems } from './problems.js'
 import { ProjectNetworks } from './project-network.js'
@@ -74,6 +74,7 @@ import type { Settings } from './settings.js'
 import { stepContainers, stepOwnerOf } from './step-containers.js'
 import { copyMs, untilEngineRemoves } from './step-end.js'
 import { endTerminal, openTerminal } from './terminal/container-terminal.js'
+import type { VolumeContents } from './volume-contents.js'
 import type { Volumes } from './volumes.js'
 
 interface RuntimeDependencies {
@@ -87,8 +88,6 @@ interface RuntimeDependencies {
   /** Programs of the platform's machine; without them, those of the engine's are run in a container of it. */
   readonly localTools?: HostTools
 }
-
-const maxTailLines = 2000
 
 /** Containers and images through the API of one Docker Engine. */
 export class DockerRuntime implements ContainerRuntime, ImageService {
@@ -108,6 +107,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   readonly #platform: PlatformContainer
   readonly #volumes: Volumes
   readonly #files: FileHolders
+  readonly #contents: VolumeContents
   readonly leftVolumes: LeftVolumes
   readonly disk: DiskAccounts
   /** Everything on the engine. */
@@ -125,10 +125,11 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     this.#owners = new ContainerOwners(engine, identity, log)
     const measure = new DiskMeasure({ ...dependencies, engine })
     const found = { ...dependencies, engine, identity, owners: this.#owners, measure }
-    const { access, volumes, files, leftVolumes } = removing(found)
+    const { access, volumes, files, contents, leftVolumes } = removing(found)
     this.#access = access
     this.#volumes = volumes
     this.#files = files
+    this.#contents = contents
     this.leftVolumes = leftVolumes
     this.limits = new MachineLimits({
       engine,
@@ -299,19 +300,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   }
 
   async tail(containerId: string, lines: number): Promise<readonly string[]> {
-    const wanted = Math.min(lines, maxTailLines)
-    const seen = await this.#access.existing(containerId)
-    const output = await this.#engine.call(
-      `read the output of the container ${short(containerId)}`,
-      async docker =>
-        await docker
-          .getContainer(containerId)
-          .logs({ follow: false, stdout: true, stderr: true, tail: wanted }),
-      { absent: [404] }
-    )
-    return output === undefined
-      ? []
-      : containerLines(Buffer.from(output), seen.Config.Tty, wanted).slice(-wanted)
+    return await lastLines(this.#engine, await this.#access.existing(containerId), lines)
   }
 
   async *logs(containerId: string, options: LogOptions): AsyncGenerator<LogBatch> {
@@ -471,6 +460,18 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
 
   async volumeUsers(name: string): Promise<readonly string[]> {
     return await this.#volumes.users(name)
+  }
+
+  async readVolume(...asked: Parameters<ContainerRuntime['readVolume']>): Promise<Readable> {
+    return await this.#contents.read(...asked)
+  }
+
+  async fillVolume(...asked: Parameters<ContainerRuntime['fillVolume']>): Promise<void> {
+    await this.#contents.fill(...asked)
+  }
+
+  async exchangeVolumes(...[name, other, how]: Parameters<ContainerRuntime['exchangeVolumes']>) {
+    await this.#contents.exchange(name, other, how?.isResumed ?? false)
   }
 
   async removeVolume(name: string): Promise<void> {

@@ -37,6 +37,9 @@ export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => (
   volumes: owner => runtime.volumes(owner),
   volumeNames: owner => runtime.volumeNames(owner),
   volumeUsers: name => runtime.volumeUsers(name),
+  readVolume: (name, options) => runtime.readVolume(name, options),
+  fillVolume: (name, tar, options) => runtime.fillVolume(name, tar, options),
+  exchangeVolumes: (name, other, how) => runtime.exchangeVolumes(name, other, how),
   removeVolume: name => runtime.removeVolume(name),
   releaseVolume: name => runtime.releaseVolume(name),
 

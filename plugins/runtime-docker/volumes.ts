@@ -8,6 +8,7 @@ import type { DiskMeasure } from './inventory/disk-measure.js'
 import { instanceLabel, isAmong, ownerFilter, ownerText } from './labels.js'
 import { problems } from './problems.js'
 import { longestSeconds, type VolumeEmptier } from './removal/volume-emptier.js'
+import type { VolumeContents } from './volume-contents.js'
 
 /** The engine's own names for volumes that an image declares and nothing else names. */
 export const isAnonymous = (volume: string): boolean => /^[0-9a-f]{64}$/.test(volume)
@@ -23,6 +24,7 @@ interface VolumesParts {
   readonly clock: Clock
   readonly access: Pick<ContainerAccess, 'find' | 'remove'>
   readonly emptier: Pick<VolumeEmptier, 'empty'>
+  readonly contents: Pick<VolumeContents, 'release'>
   readonly measure: Pick<DiskMeasure, 'read'>
 }
 
@@ -54,6 +56,7 @@ export class Volumes {
   async remove(name: string): Promise<void> {
     const owner = await this.#ownerOf(name)
     if (owner === undefined) return
+    await this.parts.contents.release(name)
     const outcome = await this.parts.emptier.empty([name], owner.projectId ?? '')
     if (outcome === 'unfinished')
       throw problems.volumeNotEmptied({ volume: name, minutes: longestSeconds / 60 })

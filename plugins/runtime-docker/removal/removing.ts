@@ -5,6 +5,7 @@ import type { EngineClient } from '../engine-client.js'
 import { FileHolders } from '../file-holders.js'
 import type { Identity } from '../identity.js'
 import type { DiskMeasure } from '../inventory/disk-measure.js'
+import { VolumeContents } from '../volume-contents.js'
 import { Volumes } from '../volumes.js'
 import { LeftVolumes } from './left-volumes.js'
 import { VolumeEmptier } from './volume-emptier.js'
@@ -24,6 +25,7 @@ interface Removing {
   readonly access: ContainerAccess
   readonly volumes: Volumes
   readonly files: FileHolders
+  readonly contents: VolumeContents
   readonly leftVolumes: LeftVolumes
 }
 
@@ -38,8 +40,9 @@ export function removing(parts: RemovingParts): Removing {
     files,
     onHeld: async projectId => await leftVolumes.note(projectId)
   })
-  const volumes = new Volumes({ ...parts, access, emptier })
+  const contents = new VolumeContents(parts)
+  const volumes = new Volumes({ ...parts, access, emptier, contents })
   const removeVolume = async (name: string): Promise<void> => await volumes.removeFree(name)
   const leftVolumes = new LeftVolumes({ ...parts, holders, files, emptier, removeVolume })
-  return { access, volumes, files, leftVolumes }
+  return { access, volumes, files, contents, leftVolumes }
 }
