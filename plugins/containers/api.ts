@@ -176,14 +176,14 @@ export interface ContainerRuntime {
   /** The containers of this platform that have it mounted, stopped ones too, by their ids. */
   volumeUsers(name: string): Promise<readonly string[]>
   /**
-   * All that is in a volume as an uncompressed tar, whose names begin with `./`, with owners and rights; what is written meanwhile
+   * All that is in a volume as an uncompressed tar, whose names begin with `volume/`, with owners and rights; what is written meanwhile
    * may be in it or not. The stream fails where the tar does not come to its end, and with the signal's reason when that
    * aborts; who does not read it to its end destroys it. One of a volume is read or filled at a time. 404 E_VOLUME_MISSING, 409 E_VOLUME_FOREIGN.
    */
   readVolume(name: string, options: { readonly signal: AbortSignal }): Promise<Readable>
   /**
-   * Unpacks an uncompressed tar into a volume, with the owners and rights that it names; what is there is overwritten. No name and
-   * no link in it leads anywhere else. When it fails or `signal` aborts, a part may be there. 422 E_CONTAINER_FILES.
+   * Unpacks a tar as `readVolume` gives it into a volume, with the owners and rights that it names; what is there is overwritten. No
+   * name and no link in it leads anywhere but into the volume, or to nowhere. When it fails or `signal` aborts, a part may be there. 422 E_CONTAINER_FILES.
    */
   fillVolume(name: string, tar: Readable, options: { readonly signal: AbortSignal }): Promise<void>
   /**

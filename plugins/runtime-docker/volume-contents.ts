@@ -46,9 +46,7 @@ export class VolumeContents {
       const answer = await this.parts.engine.call(
         `read the volume ${name}`,
         async docker =>
-          asReadable(
-            await docker.getContainer(holder).getArchive({ path: `${folder}/.`, abortSignal: signal })
-          ),
+          asReadable(await docker.getContainer(holder).getArchive({ path: folder, abortSignal: signal })),
         { patient: true }
       )
       const cut = problems.filesCut({ container: name, path: folder })
@@ -74,7 +72,8 @@ export class VolumeContents {
         async docker => {
           if (tarError !== undefined) throw tarError
           signal.throwIfAborted()
-          await docker.getContainer(holder).putArchive(tar, { path: folder, abortSignal: signal })
+          // From its root: an engine refuses links that lead out of where it unpacks, as some in a volume rightly do.
+          await docker.getContainer(holder).putArchive(tar, { path: '/', abortSignal: signal })
         },
         {
           patient: true,

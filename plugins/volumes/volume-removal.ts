@@ -1,6 +1,6 @@
 import type { ContainerRuntime } from 'busbar/api/containers'
 import type { EngineVolumeStore } from './engine-volume-store.js'
-import { enginePrefixOf } from './volume-name.js'
+import { enginePrefixOf, sparePrefix } from './volume-name.js'
 
 interface VolumeRemovalParts {
   readonly store: Pick<EngineVolumeStore, 'of' | 'forget'>
@@ -37,6 +37,6 @@ export class VolumeRemoval {
     const { runtime } = this.parts
     const own = enginePrefixOf(applicationId)
     for (const name of await runtime.volumeNames({ applicationId }))
-      if (name.startsWith(own)) await runtime.removeVolume(name)
+      if (name.startsWith(own) || name.startsWith(sparePrefix)) await runtime.removeVolume(name)
   }
 }

@@ -1,7 +1,14 @@
-import { applicationRegistry, applicationTeardown } from 'busbar/api/applications'
+import {
+  applicationControl,
+  applicationGates,
+  applicationRegistry,
+  applicationTeardown
+} from 'busbar/api/applications'
+import { backupKeeper, backupSources } from 'busbar/api/backups'
 import { containerRuntime } from 'busbar/api/containers'
-import { containerParts, mountPathSources, mountPaths } from 'busbar/api/deployments'
-import { type Contributor, kernel, type StartContext } from 'busbar/sdk'
+import { containerParts, deployGates, mountPathSources, mountPaths } from 'busbar/api/deployments'
+import { type Contributor, kernel, optional, type StartContext } from 'busbar/sdk'
+import { VolumeBackups } from './backup/volume-backups.js'
 import { DiscardedVolumes } from './discarded-volumes.js'
 import { EngineVolumeStore } from './engine-volume-store.js'
 import { VolumeRemoval } from './volume-removal.js'
@@ -16,7 +23,9 @@ export const needs = {
   bus: kernel.bus,
   runtime: containerRuntime,
   applications: applicationRegistry,
-  mountPaths
+  control: applicationControl,
+  mountPaths,
+  keeper: optional(backupKeeper)
 }
 
 /** The running plugin. */
@@ -24,6 +33,7 @@ export interface Volumes {
   readonly volumes: VolumeService
   readonly discarded: DiscardedVolumes
   readonly removal: VolumeRemoval
+  readonly backups: VolumeBackups
 }
 
 export function startVolumes({ use, log }: StartContext<typeof needs, unknown>): Volumes {
@@ -33,12 +43,16 @@ export function startVolumes({ use, log }: StartContext<typeof needs, unknown>):
   const sizes = new VolumeSizes({ ...use, store, log })
   return {
     discarded,
+    backups: new VolumeBackups({ ...use, engineVolumes, discarded }),
     removal: new VolumeRemoval({ ...use, store: engineVolumes }),
     volumes: new VolumeService({ ...use, store, engineVolumes, discarded, sizes, log })
   }
 }
 
-export function volumeContributions(contribute: Contributor, { volumes, removal }: Volumes): void {
+export function volumeContributions(contribute: Contributor, { volumes, removal, backups }: Volumes): void {
+  contribute(backupSources, 'volume', backups)
+  contribute(applicationGates, 'volumes', { refuses: async id => await backups.refuses(id) })
+  contribute(deployGates, 'volumes', { refuses: async ({ id }) => await backups.refuses(id) })
   contribute(containerParts, 'volumes', {
     partsFor: async application => await volumes.partsFor(application)
   })
