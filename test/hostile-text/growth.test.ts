@@ -74,6 +74,7 @@ import { TarEnd } from '../../plugins/runtime-docker/tar-end.js'
 import { supervisorAnswers } from '../../plugins/runtime-docker/terminal/supervisor-answers.js'
 import { readClientFrame as readTerminalFrame } from '../../plugins/terminal/client-frame.js'
 import { Scrollback } from '../../plugins/terminal/screen/scrollback.js'
+import { TarCheck } from '../../plugins/volumes/backup/tar-check.js'
 import { volumeNameOf } from '../../plugins/volumes/volume-name.js'
 import { originOf } from '../../sdk/http1/forwarded-for.js'
 import { hostnameOf, targetOf } from '../../sdk/http1/forwarding/head.js'
@@ -174,7 +175,7 @@ async function answersIn(text: string, pieceLength: number): Promise<number> {
 }
 
 /** Lines of the text, as what a tar says of its next file. */
-function readTar(text: Buffer, pieceLength: number): void {
+function readTar(text: Buffer, pieceLength: number, end: TarEnd | TarCheck = new TarEnd()): void {
   const line = text.subarray(0, 90)
   const record = Buffer.concat(
     Array.from({ length: Math.floor(text.length / 100) }, () =>
@@ -185,7 +186,6 @@ function readTar(text: Buffer, pieceLength: number): void {
   header.write(record.length.toString(8).padStart(11, '0'), 124)
   header.write('x', 156)
   const tar = Buffer.concat([header, record, Buffer.alloc(1024)])
-  const end = new TarEnd()
   for (let at = 0; at < tar.length; at += pieceLength) end.read(tar.subarray(at, at + pieceLength))
 }
 
@@ -362,7 +362,10 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'a list of the engine in small pieces': text => rowsIn(eighth(text), 7),
   'a name of a thing on the engine': listedText,
   'a record in a tar of a container': text => readTar(Buffer.from(text), 64 * 1024),
-  'a record in a tar of a container in small pieces': text => readTar(Buffer.from(eighth(text)), 7)
+  'a record in a tar of a container in small pieces': text => readTar(Buffer.from(eighth(text)), 7),
+  'a record in a tar of a volume': text => readTar(Buffer.from(text), 64 * 1024, new TarCheck()),
+  'a record in a tar of a volume in small pieces': text =>
+    readTar(Buffer.from(eighth(text)), 7, new TarCheck())
 }
 
 /** Repeated, each begins something that never ends. */
