@@ -167,7 +167,6 @@ export class FileMountService {
 }
 
 function sizeOf(content: string): number {
-  if (!content.isWellFormed()) throw problems.badText()
   const bytes = Buffer.byteLength(content)
   if (bytes > mostBytes) throw problems.tooLong({ bytes, limit: mostBytes })
   return bytes

@@ -13,12 +13,6 @@ export const problems = problemTable({
     'file_mode: {mode} is no mode of a file',
     { field: 'file_mode', remedy: 'write three octal digits, such as 0644; 0777 is the highest' }
   ],
-  badText: [
-    400,
-    'E_FILE_MOUNT_TEXT',
-    'content is no text: it holds half of a character (a surrogate without the other one)',
-    { field: 'content' }
-  ],
   tooLong: [
     400,
     'E_FILE_MOUNT_TOO_LONG',

@@ -13,7 +13,7 @@ const inFileMount = {
   chain: { ...inApplication.chain, fileMountId: 'file_mount' }
 } as const
 const id = { param: 'fileMountId' } as const
-const contentFaults = [problems.badMode, problems.badText, problems.tooLong, problems.tooMuch]
+const contentFaults = [problems.badMode, problems.tooLong, problems.tooMuch]
 
 export function routes(route: RouteDeclarer<FileMounts>): void {
   route.list({

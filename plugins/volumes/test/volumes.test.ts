@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { createTestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 
 test('volumes of applications over HTTP', async t => {
@@ -135,8 +135,10 @@ test('volumes of applications over HTTP', async t => {
     })
     t.equal((await ann.delete(`${path}/${body.id}`)).status, 404)
     t.match((await ann.get(path)).body, { length: 0 })
-    await k.runRemovalsNow()
-    t.equal((await ann.post(path, { name: 'data', mount_path: '/data' })).status, 201)
+    await until(
+      async () => (await ann.post(path, { name: 'data', mount_path: '/data' })).status === 201,
+      'its name is free'
+    )
   })
 
   await t.test('an application has 50 volumes at most', async t => {
