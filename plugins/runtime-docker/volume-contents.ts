@@ -5,7 +5,7 @@ import type Docker from 'dockerode'
 import { untilItsEnd } from './container-files.js'
 import type { EngineClient } from './engine-client.js'
 import { fromEmptyImage, removeEmptyImage, type ToolsKind, withHostTools } from './host/host-tools.js'
-import { removeTools } from './host/tool-leftovers.js'
+import { removeTools, ToolLeftovers } from './host/tool-leftovers.js'
 import type { Identity } from './identity.js'
 import { imageInstanceLabel, systemLabel } from './labels.js'
 import { asReadable } from './output-lines.js'
@@ -21,6 +21,11 @@ type Options = { readonly signal: AbortSignal }
 
 const contentSystem = 'volume-content'
 const exchangeSystem = 'volume-exchange'
+const content = {
+  purpose: 'for the files of a volume',
+  label: `${systemLabel}=${contentSystem}`,
+  lifeSeconds: 60
+}
 const folder = '/volume'
 const exchangeSeconds = 60
 
@@ -124,10 +129,11 @@ export class VolumeContents {
     const { engine, instanceId, identity } = this.parts
     const owner = await this.#ownerOf(name)
     await this.release(name)
+    await new ToolLeftovers(engine, instanceId, content).removeImages()
     const { labels, mark } = identity.ofHolder(owner)
     const { image, made } = await fromEmptyImage(
       engine,
-      { instanceId, label: `${systemLabel}=${contentSystem}` },
+      { instanceId, label: content.label },
       async image =>
         await engine.call('create a container for the files of a volume', async docker => {
           const { id } = await docker.createContainer({
