@@ -28,8 +28,16 @@ export class FileMountService {
   constructor(private readonly parts: FileMountServiceParts) {}
 
   /** A token sees no content, a session what is not secret. */
-  async list(applicationId: string, caller: CallerKind, page: Page): Promise<Rows<FileMountAnswer>> {
-    const { rows, total } = await this.parts.store.list(applicationId, page)
+  async list(
+    project: ProjectId,
+    applicationId: string,
+    caller: CallerKind,
+    page: Page
+  ): Promise<Rows<FileMountAnswer>> {
+    const { store } = this.parts
+    if (!(await store.hasApplication(project, applicationId)))
+      throw problems.applicationGone({ applicationId })
+    const { rows, total } = await store.list(applicationId, page)
     return { rows: rows.map(row => this.#answer(row, caller)), total }
   }
 

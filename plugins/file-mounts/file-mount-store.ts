@@ -15,6 +15,10 @@ export type FileMountChanges = Partial<Pick<FileMountRow, 'content' | 'bytes' | 
 
 const columns = 'id, mount_path, content, bytes, is_secret, file_mode, created_at'
 
+/** Of what is being deleted nothing is shown. */
+const isThere = `
+  exists (select 1 from ${applicationTable.name} a where a.id = application_id and a.deleting_at is null)`
+
 export class FileMountStore {
   constructor(private readonly db: Database) {}
 
@@ -45,7 +49,7 @@ export class FileMountStore {
 
   async find(applicationId: string, id: string, tx?: Tx): Promise<FileMountRow | undefined> {
     const [row] = await this.db.sql<FileMountRow>(
-      `select ${columns} from $schema.file_mount where application_id = :applicationId and id = :id`,
+      `select ${columns} from $schema.file_mount where application_id = :applicationId and id = :id and ${isThere}`,
       { applicationId, id },
       tx
     )
@@ -64,7 +68,7 @@ export class FileMountStore {
     )
   }
 
-  async hasApplication(project: ProjectId, applicationId: string, tx: Tx): Promise<boolean> {
+  async hasApplication(project: ProjectId, applicationId: string, tx?: Tx): Promise<boolean> {
     const rows = await this.db.sql(
       `select a.id from ${applicationTable.name} a where a.id = :applicationId and a.project_id = :project and a.deleting_at is null`,
       { applicationId, project },
@@ -92,7 +96,7 @@ export class FileMountStore {
 
   async remove(applicationId: string, id: string, tx: Tx): Promise<boolean> {
     const rows = await this.db.sql(
-      'delete from $schema.file_mount where application_id = :applicationId and id = :id returning id',
+      `delete from $schema.file_mount where application_id = :applicationId and id = :id and ${isThere} returning id`,
       { applicationId, id },
       tx
     )

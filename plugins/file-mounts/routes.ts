@@ -25,8 +25,9 @@ export function routes(route: RouteDeclarer<FileMounts>): void {
       'The file mounts of the application, by path. A token sees no content, a session that of those that are not secret.',
     items: fileMount,
     access: allow.token('read', { project: inApplication }),
-    handler: async ({ params, caller, page }, { fileMounts }) =>
-      await fileMounts.list(params.applicationId, caller, page)
+    problems: [problems.applicationGone],
+    handler: async ({ project, params, caller, page }, { fileMounts }) =>
+      await fileMounts.list(project, params.applicationId, caller, page)
   })
   route({
     method: 'POST',

@@ -18,7 +18,9 @@ export function routes(route: RouteDeclarer<Volumes>): void {
     description: 'The volumes of the application, by name, with what their files take.',
     items: volume,
     access: allow.token('read', { project: inApplication }),
-    handler: async ({ params, page }, { volumes }) => await volumes.list(params.applicationId, page)
+    problems: [problems.applicationGone],
+    handler: async ({ project, params, page }, { volumes }) =>
+      await volumes.list(project, params.applicationId, page)
   })
   route({
     method: 'POST',

@@ -42,8 +42,10 @@ const lookMs = 5_000
 export class VolumeService {
   constructor(private readonly parts: VolumeServiceParts) {}
 
-  async list(applicationId: string, page: Page): Promise<Rows<VolumeAnswer>> {
+  async list(project: ProjectId, applicationId: string, page: Page): Promise<Rows<VolumeAnswer>> {
     const { store, sizes } = this.parts
+    if (!(await store.hasApplication(project, applicationId)))
+      throw problems.applicationGone({ applicationId })
     const before = await store.list(applicationId, page)
     if (before.rows.length === 0) return { rows: [], total: before.total }
     await sizes.refresh()

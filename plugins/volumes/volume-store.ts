@@ -74,7 +74,7 @@ export class VolumeStore {
     )
   }
 
-  async hasApplication(project: ProjectId, applicationId: string, tx: Tx): Promise<boolean> {
+  async hasApplication(project: ProjectId, applicationId: string, tx?: Tx): Promise<boolean> {
     const rows = await this.db.sql(
       `select a.id from ${applicationTable.name} a where a.id = :applicationId and a.project_id = :project and a.deleting_at is null`,
       { applicationId, project },

@@ -269,12 +269,13 @@ test('file mounts over HTTP', async t => {
     })
   })
 
-  await t.test('file mounts go with their application', async t => {
+  await t.test('file mounts go with their application, and are not shown from then on', async t => {
     const path = await filesOf()
-    await ann.post(path, { mount_path: '/app/key', content: 'x' })
-    const before = await k.query('select id from file_mounts.file_mount')
+    const { body } = await ann.post(path, { mount_path: '/app/key', content: 'x' })
     t.equal((await ann.delete(path.replace('/file-mounts', ''))).status, 200)
     t.equal((await ann.get(path)).status, 404)
-    t.ok(before.length > 0)
+    t.equal((await ann.get(`${path}/${body.id}/reveal`)).status, 404)
+    t.equal((await ann.put(`${path}/${body.id}`, { content: 'y' })).status, 404)
+    t.equal((await ann.post(path, { mount_path: '/app/other', content: 'y' })).status, 404)
   })
 })

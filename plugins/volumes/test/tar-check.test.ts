@@ -1,11 +1,13 @@
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { test } from 'tap'
-import { type Headers, pack } from 'tar-stream'
+import { type Header, pack } from 'tar-stream'
 import { checkedTar } from '../backup/checked-tar.js'
 import { TarCheck } from '../backup/tar-check.js'
 
-async function tarOf(entries: ReadonlyArray<Headers & { readonly content?: string }>): Promise<Buffer> {
+async function tarOf(
+  entries: ReadonlyArray<Partial<Header> & { readonly name: string } & { readonly content?: string }>
+): Promise<Buffer> {
   const tar = pack()
   for (const { content, ...header } of entries) tar.entry(header, content ?? '')
   tar.finalize()
@@ -20,7 +22,7 @@ function read(tar: Buffer, length = 7): TarCheck {
 }
 
 const long = `volume/${'deep/'.repeat(60)}file`
-const fine: Array<Headers & { content?: string }> = [
+const fine: Array<Partial<Header> & { readonly name: string } & { content?: string }> = [
   { name: 'volume/', type: 'directory' },
   { name: 'volume/a', content: 'x'.repeat(1000) },
   { name: 'volume/folder/', type: 'directory' },
@@ -43,7 +45,7 @@ test('the tar of a volume passes, its files are counted, and not a byte of it is
 })
 
 test('what is not in the volume, or is a device, ends it', async t => {
-  const hostile: ReadonlyArray<Headers & { content?: string }> = [
+  const hostile: ReadonlyArray<Partial<Header> & { readonly name: string } & { content?: string }> = [
     { name: '../x', content: 'x' },
     { name: '/etc/passwd', content: 'x' },
     { name: 'etc/passwd', content: 'x' },

@@ -169,6 +169,15 @@ test('volumes of applications over HTTP', async t => {
     t.match((await ann.get(path)).body, [{ id: body.id }])
   })
 
+  await t.test('of an application that is being deleted there are no volumes', async t => {
+    const app = await application()
+    const { body } = await ann.post(`${app}/volumes`, { name: 'data', mount_path: '/data' })
+    t.equal((await ann.delete(app)).status, 200)
+    t.equal((await ann.get(`${app}/volumes`)).status, 404)
+    t.equal((await ann.post(`${app}/volumes`, { name: 'more', mount_path: '/more' })).status, 404)
+    t.equal((await ann.delete(`${app}/volumes/${body.id}`)).status, 404)
+  })
+
   await t.test('the same request twice with one key makes one volume', async t => {
     const path = await volumesOf()
     const headers = { 'idempotency-key': randomUUID() }
