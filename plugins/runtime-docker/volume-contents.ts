@@ -1,7 +1,9 @@
 import { dirname } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Owner } from 'busbar/api/containers'
+import type { Clock } from 'busbar/sdk'
 import type Docker from 'dockerode'
+import { short } from './container-access.js'
 import { untilItsEnd } from './container-files.js'
 import type { EngineClient } from './engine-client.js'
 import { fromEmptyImage, removeEmptyImage, type ToolsKind, withHostTools } from './host/host-tools.js'
@@ -14,6 +16,7 @@ import { exchangeCommand } from './volume-exchange.js'
 
 interface ContentsParts {
   readonly engine: EngineClient
+  readonly clock: Pick<Clock, 'sleep'>
   readonly instanceId: string
   readonly identity: Identity
 }
@@ -27,6 +30,8 @@ const content = {
   lifeSeconds: 60
 }
 const folder = '/volume'
+const goneMs = 50
+const longestMs = 10_000
 const exchangeSeconds = 60
 
 /** Sees the volumes of the engine as its machine has them, so that to move a folder is one step. */
@@ -199,13 +204,24 @@ export class VolumeContents {
     for (const { Id: id } of left) await removeTools(engine, id, { purpose: 'that exchanged volumes' })
   }
 
+  /** Until it is gone: what else removes it may not have done so yet. */
   async #remove(holder: string): Promise<void> {
-    await this.parts.engine.call(
+    const { engine, clock } = this.parts
+    await engine.call(
       'remove a container for the files of a volume',
       async docker => {
         await docker.getContainer(holder).remove({ force: true })
       },
       { absent: [404, 409], patient: true }
     )
+    const isThere = async (): Promise<boolean> =>
+      (await engine.call('inspect a container', async docker => await docker.getContainer(holder).inspect(), {
+        absent: [404]
+      })) !== undefined
+    for (let waited = 0; await isThere(); waited += goneMs) {
+      if (waited >= longestMs)
+        throw problems.removalStuck({ container: short(holder), seconds: longestMs / 1000 })
+      await clock.sleep(goneMs)
+    }
   }
 }
