@@ -28,7 +28,7 @@ test('a container sees its files, cannot change them, and has them as they were 
   t.equal(await web.run('cat /data/in/volume.txt'), 'in a volume')
   t.equal(await web.run('/usr/local/bin/tool'), 'from a tool')
   t.equal(await web.run('stat -c %a,%u,%g /run/secrets/key /etc/app/settings.json'), '600,0,0\n644,0,0')
-  for (const change of ['echo x > ', 'rm ', 'chmod 777 ', 'mv /etc/app/settings.json '])
+  for (const change of ['echo x > ', 'rm -f ', 'chmod 777 ', 'mv -f /etc/app/settings.json '])
     t.match(
       await web.run(`${change}/run/secrets/key`),
       /Read-only file system|Resource busy|Permission denied|Operation not permitted/,
