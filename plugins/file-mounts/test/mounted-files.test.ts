@@ -31,7 +31,7 @@ test('a container sees its files, cannot change them, and has them as they were 
   for (const change of ['echo x > ', 'rm -f ', 'chmod 777 ', 'mv -f /etc/app/settings.json '])
     t.match(
       await web.run(`${change}/run/secrets/key`),
-      /Read-only file system|Resource busy|Permission denied|Operation not permitted/,
+      /read-only file system|resource busy/i,
       change
     )
   t.equal(await web.run('cat /run/secrets/key'), secret)
