@@ -1,4 +1,4 @@
-import type { HappyCalls, HappyFixture } from 'busbar/sdk/testing'
+import type { HappyCalls, HappyFixture, HappyFixtures } from 'busbar/sdk/testing'
 
 const all = '/api/projects/{projectId}/applications/{applicationId}/volumes'
 
@@ -16,3 +16,6 @@ export const happyCalls: HappyCalls = {
   }),
   [`DELETE ${all}/{volumeId}`]: async fixture => ({ ids: await volume(fixture) })
 }
+
+/** One that is there for whoever does something with it. */
+export const happyFixtures: HappyFixtures = async fixture => await volume(fixture)
