@@ -48,6 +48,8 @@ export class ContainerLives {
       `create the container ${spec.name}`,
       async docker => await docker.createContainer(options),
       {
+        // What the image has at the place of a new volume is copied into it before the engine answers.
+        ...((spec.volumes ?? []).length > 0 && { patient: true as const }),
         explain: ({ statusCode, words }) => {
           if (statusCode === 404 && /no such image/i.test(words))
             return problems.imageMissing({ image: spec.image })
