@@ -43,7 +43,7 @@ export interface BackupResource {
   readonly application: { readonly id: string; readonly name: string } | null
   /** Where a volume is mounted; null otherwise. */
   readonly mountPath: string | null
-  /** The databases that it holds, where some of them may be dumped and not others; empty otherwise. */
+  /** The databases that it holds, where that is known at once: a schedule may name these alone. Empty otherwise, and any may be named. */
   readonly databases: readonly string[]
   /**
    * Why no backup may begin now, in a sentence for who asked: `the database is stopped: start it`. Null where one may. That
@@ -81,8 +81,8 @@ export interface Dump {
    */
   readonly content: Readable
   /**
-   * Called once, after `content` has ended and been stored: resolves where the dump is whole (the program has ended with 0, and
-   * has written its last line), rejects with the reason in a sentence where it is not. The backup has failed then.
+   * Called once, after `content` has ended and before the file counts as stored: resolves where the dump is whole (the program has
+   * ended with 0, and has written its last line), rejects with the reason in a sentence where it is not. Nothing is kept then.
    */
   end(): Promise<DumpFacts>
 }
@@ -147,8 +147,9 @@ export interface BackupSource {
   restore(id: string, dump: StoredDump, work: BackupWork): Promise<void>
 
   /**
-   * Called after each `dump` and `restore`, however it ended, and after a crash of the platform in the middle of one: puts back
-   * what was done for it. What was quiesced runs, what was stopped is stopped, helpers are removed, the state is shown again.
+   * Called after each `dump`, `restore` and `check`, however it ended, and after a crash of the platform in the middle of one: puts
+   * back what was done for it, and for it alone, as a drill may be under way beside a backup. What was quiesced runs, what was stopped
+   * is stopped, helpers and throwaway copies are removed, the state is shown again.
    * Idempotent; a resource that is gone is none of its business.
    */
   settle(id: string, what: 'backup' | 'restore' | 'check', work: Pick<BackupWork, 'signal'>): Promise<void>
@@ -170,8 +171,8 @@ export interface BackupSource {
   blueprint(id: string): Promise<string | null>
 
   /**
-   * Makes a resource again that is gone; it may be used by `restore` once `ready` of the answer resolves. Rejects with a
-   * `Problem` where its name has been taken since. Left out by a source whose resources nobody makes again.
+   * Makes a resource again that is gone; it may be restored into once `ready` resolves. Rejects with a `Problem` where its name has
+   * been taken since. Left out by a source whose resources nobody makes again.
    */
   recreate?(
     of: RemovedResource,
@@ -233,6 +234,11 @@ export interface DestinationKind {
   readonly needs: ReadonlyArray<'bucket' | 'keys'>
   /** Asks nothing of the place yet. */
   open(settings: DestinationSettings): Promise<BackupStorage>
+}
+
+/** In a sentence what a place did not do, and what helps. It has no secrets. */
+export class StorageError extends Error {
+  override readonly name = 'StorageError'
 }
 
 /** A place that keeps files by key (`a/b/c.backup.gz`). What fails is a `StorageError`, or the reason of the signal. */

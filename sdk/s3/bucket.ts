@@ -1,0 +1,258 @@
+import type { Readable } from 'node:stream'
+import type { S3Client } from '@aws-sdk/client-s3'
+import { withTimeLimit } from '../time-limit.js'
+import { s3Failure } from './failure.js'
+import { guardedAgents } from './guarded-agents.js'
+import { partsOf } from './parts.js'
+import { S3Error, type S3Object, type S3Settings } from './settings.js'
+
+/** The client takes a while to load and some memory: only who has a remote pays for it. */
+const loadSdk = async () => await import('@aws-sdk/client-s3')
+type Sdk = Awaited<ReturnType<typeof loadSdk>>
+
+/** 10 000 parts are the most that a store takes: 160 GiB. */
+const partBytes = 16 * 1024 * 1024
+const connectMs = 15_000
+/** How long a connection may move no byte. */
+const silenceMs = 60_000
+const attempts = 5
+const abortMs = 20_000
+
+interface Options {
+  readonly signal: AbortSignal
+}
+
+/** A bucket of Amazon S3 or of a store that speaks its protocol. */
+export class S3Bucket {
+  readonly #settings: S3Settings
+  readonly #host: string
+
+  constructor(settings: S3Settings) {
+    this.#settings = settings
+    this.#host = settings.endpoint === '' ? `s3.${settings.region}.amazonaws.com` : settings.endpoint
+  }
+
+  /**
+   * Stores what `content` gives until its end: whole, or not at all. In parts, of which one is sent while the next is filled, and
+   * each of which is sent again when a request fails.
+   */
+  async put(key: string, content: AsyncIterable<Buffer>, { signal }: Options): Promise<void> {
+    const { bucket: Bucket } = this.#settings
+    let fault: { readonly error: unknown } | undefined
+    const given = async function* (): AsyncGenerator<Buffer> {
+      try {
+        yield* content
+      } catch (error) {
+        fault = { error }
+        throw error
+      }
+    }
+    const parts = partsOf(given(), partBytes)
+    try {
+      await this.#with(signal, async (client, sdk) => {
+        const first = await parts.next()
+        const head = first.done === true ? Buffer.alloc(0) : first.value
+        if (head.length < partBytes) {
+          await client.send(new sdk.PutObjectCommand({ Bucket, Key: key, Body: head }), {
+            abortSignal: signal
+          })
+          return
+        }
+        const begun = await client.send(new sdk.CreateMultipartUploadCommand({ Bucket, Key: key }), {
+          abortSignal: signal
+        })
+        const UploadId = begun.UploadId
+        if (UploadId === undefined) throw new S3Error(`${this.#host} has not begun an upload`)
+        try {
+          const done: Array<{ PartNumber: number; ETag: string | undefined }> = []
+          const send = async (Body: Buffer, PartNumber: number): Promise<void> => {
+            const { ETag } = await client.send(
+              new sdk.UploadPartCommand({ Bucket, Key: key, UploadId, PartNumber, Body }),
+              { abortSignal: signal }
+            )
+            done.push({ PartNumber, ETag })
+          }
+          let number = 1
+          let sending = send(head, number)
+          // It is awaited, though later.
+          sending.catch(() => {})
+          for await (const part of parts) {
+            await sending
+            sending = send(part, ++number)
+            sending.catch(() => {})
+          }
+          await sending
+          await client.send(
+            new sdk.CompleteMultipartUploadCommand({
+              Bucket,
+              Key: key,
+              UploadId,
+              MultipartUpload: { Parts: done }
+            }),
+            { abortSignal: signal }
+          )
+        } catch (error) {
+          // Beyond the abort of the upload, which may be why it failed.
+          const command = new sdk.AbortMultipartUploadCommand({ Bucket, Key: key, UploadId })
+          await withTimeLimit(
+            { ms: abortMs },
+            async abortSignal => await client.send(command, { abortSignal })
+          ).catch(() => {})
+          throw error
+        }
+      })
+    } catch (error) {
+      // What fails in the content is no fault of the store.
+      throw fault === undefined || signal.aborted ? error : fault.error
+    } finally {
+      // Who gives the content hears that nobody takes any more of it.
+      await parts.return(undefined).catch(() => {})
+    }
+  }
+
+  /** From the byte `from` on. */
+  async get(key: string, { signal, from = 0 }: Options & { readonly from?: number }): Promise<Readable> {
+    const { client, sdk } = await this.#open()
+    try {
+      const { Body } = await client.send(
+        new sdk.GetObjectCommand({
+          Bucket: this.#settings.bucket,
+          Key: key,
+          ...(from > 0 ? { Range: `bytes=${from}-` } : {})
+        }),
+        { abortSignal: signal }
+      )
+      const stream = Body as Readable
+      stream.once('close', () => {
+        client.destroy()
+      })
+      return stream
+    } catch (error) {
+      client.destroy()
+      throw this.#failure(error, signal)
+    }
+  }
+
+  /** The same, piece by piece; what fails on the way is an `S3Error` too. */
+  async *chunks(key: string, options: Options & { readonly from?: number }): AsyncGenerator<Buffer> {
+    const stream = await this.get(key, options)
+    try {
+      yield* stream as AsyncIterable<Buffer>
+    } catch (error) {
+      throw this.#failure(error, options.signal)
+    }
+  }
+
+  /** How long the object is; null where there is none. */
+  async size(key: string, { signal }: Options): Promise<number | null> {
+    let bytes: number | null = null
+    await this.#with(signal, async (client, sdk) => {
+      const command = new sdk.HeadObjectCommand({ Bucket: this.#settings.bucket, Key: key })
+      bytes = await client.send(command, { abortSignal: signal }).then(
+        ({ ContentLength = 0 }) => ContentLength,
+        (error: unknown) => {
+          if (statusOf(error) === 404) return null
+          throw error
+        }
+      )
+    })
+    return bytes
+  }
+
+  /** Nothing there is no failure. */
+  async remove(key: string, { signal }: Options): Promise<void> {
+    await this.#with(signal, async (client, sdk) => {
+      await client.send(new sdk.DeleteObjectCommand({ Bucket: this.#settings.bucket, Key: key }), {
+        abortSignal: signal
+      })
+    })
+  }
+
+  /** Takes away what uploads of that key have left half. */
+  async removeParts(key: string, { signal }: Options): Promise<void> {
+    const { bucket: Bucket } = this.#settings
+    await this.#with(signal, async (client, sdk) => {
+      const { Uploads = [] } = await client
+        .send(new sdk.ListMultipartUploadsCommand({ Bucket, Prefix: key }), { abortSignal: signal })
+        .catch((error: unknown) => {
+          // Some stores keep no list of them, and take them away by themselves.
+          if (statusOf(error) === 405 || statusOf(error) === 501) return { Uploads: [] }
+          throw error
+        })
+      for (const { Key, UploadId } of Uploads)
+        if (Key === key)
+          await client.send(new sdk.AbortMultipartUploadCommand({ Bucket, Key, UploadId }), {
+            abortSignal: signal
+          })
+    })
+  }
+
+  async *list(prefix: string, { signal }: Options): AsyncGenerator<S3Object> {
+    const { client, sdk } = await this.#open()
+    try {
+      let ContinuationToken: string | undefined
+      do {
+        const page = await client.send(
+          new sdk.ListObjectsV2Command({ Bucket: this.#settings.bucket, Prefix: prefix, ContinuationToken }),
+          { abortSignal: signal }
+        )
+        for (const { Key, Size = 0 } of page.Contents ?? [])
+          if (Key !== undefined) yield { key: Key, bytes: Size }
+        ContinuationToken = page.IsTruncated === true ? page.NextContinuationToken : undefined
+      } while (ContinuationToken !== undefined)
+    } catch (error) {
+      throw this.#failure(error, signal)
+    } finally {
+      client.destroy()
+    }
+  }
+
+  /** Resolves when the bucket is there and lets these keys in. */
+  async test({ signal }: Options): Promise<void> {
+    await this.#with(signal, async (client, sdk) => {
+      await client.send(new sdk.HeadBucketCommand({ Bucket: this.#settings.bucket }), { abortSignal: signal })
+    })
+  }
+
+  async #with(signal: AbortSignal, run: (client: S3Client, sdk: Sdk) => Promise<void>): Promise<void> {
+    signal.throwIfAborted()
+    const { client, sdk } = await this.#open()
+    try {
+      await run(client, sdk)
+    } catch (error) {
+      throw this.#failure(error, signal)
+    } finally {
+      client.destroy()
+    }
+  }
+
+  #failure(error: unknown, signal: AbortSignal): unknown {
+    if (signal.aborted) return signal.reason
+    return s3Failure(error, { ...this.#settings, host: this.#host })
+  }
+
+  async #open(): Promise<{ readonly client: S3Client; readonly sdk: Sdk }> {
+    const sdk = await loadSdk()
+    const { region, useSsl, accessKey, secretKey, endpoint } = this.#settings
+    const client = new sdk.S3Client({
+      endpoint: `${useSsl ? 'https' : 'http'}://${this.#host}`,
+      region,
+      // A bucket with a host of its own is a thing of Amazon's.
+      forcePathStyle: endpoint !== '' && !endpoint.endsWith('.amazonaws.com'),
+      credentials: { accessKeyId: accessKey, secretAccessKey: secretKey },
+      maxAttempts: attempts,
+      // Stores other than Amazon's refuse the checksums that the client adds by itself; archives have their own.
+      requestChecksumCalculation: 'WHEN_REQUIRED',
+      responseChecksumValidation: 'WHEN_REQUIRED',
+      requestHandler: {
+        connectionTimeout: connectMs,
+        socketTimeout: silenceMs,
+        ...guardedAgents(this.#settings, this.#host)
+      }
+    })
+    return { client, sdk }
+  }
+}
+
+const statusOf = (error: unknown): number | undefined =>
+  (error as { readonly $metadata?: { readonly httpStatusCode?: number } } | null)?.$metadata?.httpStatusCode
