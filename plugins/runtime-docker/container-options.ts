@@ -111,6 +111,7 @@ export function containerOptions(
     ...(spec.entrypoint === undefined ? {} : { Entrypoint: [...spec.entrypoint] }),
     Labels: spec.restarts === false ? { ...labels, [restartsLabel]: 'no' } : labels,
     StopTimeout: stopGraceSeconds,
+    ...(spec.stopSignal === undefined ? {} : { StopSignal: spec.stopSignal }),
     ...healthCheckOf(spec, imageHealth),
     HostConfig: {
       // The client's own note, which the engine keeps and nothing else reads: here it says whose the container is.

@@ -34,6 +34,7 @@ import { BuildCache } from './build-cache.js'
 import { type ContainerAccess, short } from './container-access.js'
 import { runInContainer } from './container-exec.js'
 import { getFiles, putFiles } from './container-files.js'
+import { openProgram } from './container-program.js'
 import { ContainerLives } from './container-lives.js'
 import { ContainerOwners } from './container-owners.js'
 import { containerState } from './container-state.js'
@@ -333,6 +334,11 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   async exec(containerId: string, command: readonly string[], options: ExecOptions): Promise<number> {
     await this.#access.running(containerId)
     return await runInContainer(this.#engine, containerId, command, options)
+  }
+
+  async openProgram(...[containerId, command, options]: Parameters<ContainerRuntime['openProgram']>) {
+    await this.#access.running(containerId)
+    return await openProgram(this.#engine, containerId, command, options)
   }
 
   async openTerminal(...[containerId, command, options]: Parameters<ContainerRuntime['openTerminal']>) {
