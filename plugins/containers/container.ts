@@ -144,7 +144,7 @@ export interface ProgramOptions {
 export interface ContainerProgram {
   /** Its end is the end of the program's input. A program that does not read makes its writer wait. */
   readonly input: Writable
-  /** What it writes to its standard output. A program whose output nobody reads waits. It fails where the connection breaks. */
+  /** What it writes to its standard output. A program whose output nobody reads waits. It fails where the connection breaks; to destroy it kills the program. */
   readonly output: Readable
   /**
    * When it has ended and its output has been read: its exit code, and the last of what it has written to its standard error, of

@@ -51,6 +51,10 @@ export async function openProgram(
     streams.output.destroy(reasonOf(signal))
   }
   signal.addEventListener('abort', abort, { once: true })
+  streams.output.once('close', () => {
+    // Who does not read on has given the program up.
+    if (!streams.output.readableEnded && !signal.aborted) void kill().catch(() => {})
+  })
   const ended = (async () => {
     try {
       await streams.over
