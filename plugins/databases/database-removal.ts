@@ -1,8 +1,10 @@
 import type { PreparedImages } from 'busbar/api/builds'
+import type { BackupKeeper } from 'busbar/api/backups'
 import type { ContainerRuntime } from 'busbar/api/containers'
 import type { LogArchive } from 'busbar/api/logs'
 import type { Database, Events, OptionalHandle, ProjectId, Resources, Tx } from 'busbar/sdk'
 import { databaseDeleted } from './api.js'
+import type { DatabaseBackupSource } from './backup-source.js'
 import type { DatabaseRow } from './database-row.js'
 import type { DatabaseStore } from './database-store.js'
 import { problems } from './problems.js'
@@ -18,6 +20,8 @@ interface DatabaseRemovalParts {
   readonly runtime: OptionalHandle<ContainerRuntime>
   readonly prepared: OptionalHandle<PreparedImages>
   readonly logs: OptionalHandle<LogArchive>
+  readonly backups: OptionalHandle<BackupKeeper>
+  readonly source: DatabaseBackupSource
 }
 
 /** What this plugin does itself when a database is removed; the rest is the kernel's, see `resources.ts`. */
@@ -53,7 +57,25 @@ export class DatabaseRemoval {
     await db.sql('delete from $schema.attachment where database_id = ?', [databaseId])
   }
 
-  async recordDeleted({ id, project_id: projectId }: DatabaseRow, tx: Tx): Promise<void> {
+  async recordDeleted(row: DatabaseRow, tx: Tx): Promise<void> {
+    const { id, project_id: projectId, name, slug, type: engine, version } = row
+    await this.parts.backups
+      .get()
+      ?.removed(
+        'database',
+        { id, projectId, name, slug, engine, version },
+        { deleteBackups: row.delete_backups, blueprint: this.#blueprint(row) },
+        tx
+      )
     await this.parts.events.emit(databaseDeleted, { databaseId: id, projectId }, tx)
+  }
+
+  /** Null where its key is gone. */
+  #blueprint(row: DatabaseRow): string | null {
+    try {
+      return JSON.stringify(this.parts.source.blueprintOf(row))
+    } catch {
+      return null
+    }
   }
 }

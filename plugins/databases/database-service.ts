@@ -103,6 +103,7 @@ export class DatabaseService {
         cpu_limit: 0,
         memory_limit: 0,
         volume: volumeOf(slug),
+        former_volume: null,
         is_external: false,
         external_port: null,
         initialized_at: null,

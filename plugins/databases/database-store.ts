@@ -174,6 +174,19 @@ export class DatabaseStore {
     )
   }
 
+  async hasSlug(slug: string, tx: Tx): Promise<boolean> {
+    return (await this.db.sql('select 1 from $schema.database where slug = ?', [slug], tx)).length > 0
+  }
+
+  /** Old volumes that upgrades keep. */
+  async keptVolumes(id: string): Promise<readonly string[]> {
+    const rows = await this.db.sql<{ former_volume: string }>(
+      'select former_volume from $schema.upgrade where database_id = ? and kept_until is not null',
+      [id]
+    )
+    return rows.map(row => row.former_volume)
+  }
+
   async counts(
     scope: ProjectScope
   ): Promise<ReadonlyArray<{ readonly status: DatabaseStatus; readonly count: number }>> {

@@ -1,5 +1,6 @@
 import { applicationRegistry, applicationTeardown } from 'busbar/api/applications'
 import { engineDisk, imagePreparation, preparedImages } from 'busbar/api/builds'
+import { backupKeeper, backupSources } from 'busbar/api/backups'
 import { containerRuntime } from 'busbar/api/containers'
 import { variableSources } from 'busbar/api/environment'
 import { type LogArchive, logArchive, logSources } from 'busbar/api/logs'
@@ -9,6 +10,8 @@ import { type Contributor, kernel, optional, type StartContext } from 'busbar/sd
 import { databaseEngines } from './api.js'
 import { AttachmentService } from './attachment-service.js'
 import { AttachmentStore } from './attachment-store.js'
+import type { BackupRunner } from './backup-runner.js'
+import { DatabaseBackupSource } from './backup-source.js'
 import { ContainerControl } from './container-control.js'
 import { DatabaseRemoval } from './database-removal.js'
 import { DatabaseService } from './database-service.js'
@@ -45,6 +48,7 @@ export const needs = {
   prepared: optional(preparedImages),
   disk: optional(engineDisk),
   logs: optional(logArchive),
+  backups: optional(backupKeeper),
   engines: databaseEngines
 }
 
@@ -63,6 +67,7 @@ export interface Databases {
   readonly follower: StatusFollower
   readonly ports: ExternalPorts
   readonly store: DatabaseStore
+  readonly backupSource: DatabaseBackupSource
   readonly logs: () => LogArchive
 }
 
@@ -77,14 +82,24 @@ export function startDatabases({ use, config, log }: StartContext<typeof needs, 
   const attachmentStore = new AttachmentStore(use.db)
   const upgrades = new UpgradeStore(use.db)
   const provisioner = new Provisioner({ ...use, store, board, images, servers, log })
+  const backupSource = new DatabaseBackupSource({
+    ...use,
+    store,
+    databases,
+    sealed,
+    runner: async (): Promise<BackupRunner> => {
+      const { BackupRunner: Runner } = await import('./backup-runner.js')
+      return new Runner({ ...use, store, board, engines, images, servers, sealed, provisioner, log })
+    }
+  })
   return {
     store,
     databases,
     attachmentStore,
     attachments: new AttachmentService({ ...use, attachments: attachmentStore, databases, engines, sealed }),
     control: new ContainerControl({ ...use, databases, store, board }),
-    removal: new DatabaseRemoval({ ...use, store }),
-    impact: new DeletionImpact({ databases }),
+    removal: new DatabaseRemoval({ ...use, store, source: backupSource }),
+    impact: new DeletionImpact({ ...use, databases }),
     provisioner,
     upgrades: new UpgradeService({ ...use, upgrades, databases, board, engines, log }),
     upgradeRunner: async () => {
@@ -105,6 +120,7 @@ export function startDatabases({ use, config, log }: StartContext<typeof needs, 
     },
     follower: new StatusFollower({ ...use, store, board, log }),
     ports: new ExternalPorts({ ...use, store, log }),
+    backupSource,
     logs: () => {
       const archive = use.logs.get()
       if (archive === undefined) throw problems.logsOff({ plugin: 'logs' })
@@ -115,9 +131,10 @@ export function startDatabases({ use, config, log }: StartContext<typeof needs, 
 
 export function databaseContributions(
   contribute: Contributor,
-  { store, attachments, attachmentStore }: Databases
+  { store, attachments, attachmentStore, backupSource }: Databases
 ): void {
   for (const [type, kind] of Object.entries(builtInEngines)) contribute(databaseEngines, type, kind)
+  contribute(backupSources, 'database', backupSource)
   contribute(logSources, 'database', { sourceOf: ({ databaseId }) => databaseId })
   contribute(serviceCounters, 'database', { count: async scope => await countByStatus(store, scope) })
   contribute(variableSources, 'databases', {

@@ -143,7 +143,8 @@ function dumpOf({ dump }: DatabaseEngine): NonNullable<DatabaseEngine['dump']> {
   return dump
 }
 
-async function ended(
+/** Rejects, in a sentence, where a program has not ended well. */
+export async function ended(
   { ended: over }: ContainerProgram,
   what: string,
   row?: DatabaseRow,

@@ -19,11 +19,13 @@ const connection = ({ credentials }: EngineDatabase): Readonly<Record<string, st
 const names =
   "select datname from pg_database where datallowconn and datname <> 'template0' order by datname <> 'template1', datname <> 'postgres', datname"
 
-/** The user that the server was made with is there already; a database of its is not, where the server was made empty. */
+/** The user that the server was made with is there already in one that was made with it as well, as in one for a restore. */
 const dumpScript = `set -eu
 ${wantedFunction}
 if [ "$BUSBAR_CHOICE" != only ]; then
   globals=$(pg_dumpall --globals-only)
+  printf '%s' "select 'create role \\"$PGUSER\\"' where not exists (select from pg_roles where rolname = '$PGUSER')"
+  printf '\\\\gexec\\n'
   printf '%s\\n' "$globals" | grep -vxF -e "CREATE ROLE $PGUSER;" -e "CREATE ROLE \\"$PGUSER\\";"
 fi
 names=$(psql -X -q -A -t -c "${names}")
