@@ -21,7 +21,12 @@ const actions = [
     'Stop Database',
     `Stops the container. Its server has ${stopGraceSeconds} seconds to close its files, and does not come back before it is started.`
   ],
-  ['restart', 'RestartDatabase', 'Restart Database', 'Stops the container and starts it again, as it was made.']
+  [
+    'restart',
+    'RestartDatabase',
+    'Restart Database',
+    'Stops the container and starts it again, as it was made.'
+  ]
 ] as const
 
 /** The verbs that act on the container that exists, and the one that makes another. */

@@ -1,10 +1,4 @@
-import {
-  event,
-  extensionPoint,
-  type ProblemKind,
-  publishedTable,
-  type ResourceTeardown
-} from 'busbar/sdk'
+import { event, extensionPoint, type ProblemKind, publishedTable, type ResourceTeardown } from 'busbar/sdk'
 
 /** The project rule of routes below `/api/projects/:projectId/databases/:databaseId`: that database, in that project. */
 export const inDatabase = { param: 'projectId', chain: { databaseId: 'database' } } as const

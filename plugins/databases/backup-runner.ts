@@ -1,5 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import type { BackupWork, CheckFacts, Dump, DumpOptions, RemovedResource, StoredDump } from 'busbar/api/backups'
+import type {
+  BackupWork,
+  CheckFacts,
+  Dump,
+  DumpOptions,
+  RemovedResource,
+  StoredDump
+} from 'busbar/api/backups'
 import type { ContainerRuntime } from 'busbar/api/containers'
 import type { Clock, Database, Log, OptionalHandle } from 'busbar/sdk'
 import type { DumpChoice } from './api.js'
@@ -51,8 +58,7 @@ export class BackupRunner {
     const serving: SideServer = { containerId: row.container_id ?? '', row }
     const { engine } = await servers.engineOf(row)
     if (engine.dump === null) return await files.dump(serving, { say, signal })
-    const choice: DumpChoice =
-      databases.length === 0 ? { kind: 'all' } : { kind: 'only', names: databases }
+    const choice: DumpChoice = databases.length === 0 ? { kind: 'all' } : { kind: 'only', names: databases }
     if ((await runtime.inspect(serving.containerId))?.status !== 'running')
       throw problems.notRunning({ status: row.status_before ?? 'stopped' })
     const program = await side.dump(serving, choice, signal)
@@ -112,7 +118,12 @@ export class BackupRunner {
     signal.throwIfAborted()
     say('putting it in the place of the present one')
     // What was there stays until the new one serves: `settleRestore` goes back to it.
-    await store.update(id, { volume, former_volume: row.volume, container_id: null, initialized_at: row.initialized_at ?? this.parts.clock.now() })
+    await store.update(id, {
+      volume,
+      former_volume: row.volume,
+      container_id: null,
+      initialized_at: row.initialized_at ?? this.parts.clock.now()
+    })
     const switched = await store.find(id)
     if (switched === undefined) return
     await provisioner.provision(switched, signal)
@@ -134,7 +145,11 @@ export class BackupRunner {
           : sealed.open(present)
         : engine.newCredentials(
             { user: 'busbar_check' },
-            { name: of.name, slug: of.slug, password: () => `${randomUUID()}${randomUUID()}`.replace(/-/g, '') }
+            {
+              name: of.name,
+              slug: of.slug,
+              password: () => `${randomUUID()}${randomUUID()}`.replace(/-/g, '')
+            }
           )
     const volume = nextVolumeOf(of.slug, `check-${partOf()}`)
     const now = clock.now()

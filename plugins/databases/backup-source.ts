@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import type { EngineDiskReader } from 'busbar/api/builds'
 import type {
   BackupResource,
   BackupSource,
@@ -11,6 +10,7 @@ import type {
   SourceSpace,
   StoredDump
 } from 'busbar/api/backups'
+import type { EngineDiskReader } from 'busbar/api/builds'
 import type { ContainerRuntime } from 'busbar/api/containers'
 import { type Clock, type Database, isUuid, type OptionalHandle, type ProjectId } from 'busbar/sdk'
 import type { BackupRunner } from './backup-runner.js'
@@ -60,7 +60,8 @@ export class DatabaseBackupSource implements BackupSource {
   async find(id: string, projectId: string): Promise<BackupResource | undefined> {
     const row = isUuid(id) ? await this.parts.store.find(id) : undefined
     if (row === undefined || row.project_id !== projectId) return undefined
-    const busy = row.task === null ? null : `the database is ${row.status.replace('_', ' ')} now: try again later`
+    const busy =
+      row.task === null ? null : `the database is ${row.status.replace('_', ' ')} now: try again later`
     const isFiles = row.type === 'other' && row.backup_mode === 'volume_snapshot'
     const isIdle = row.status !== 'running' && !isFiles
     return {

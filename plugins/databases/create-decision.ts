@@ -15,7 +15,18 @@ interface Creation {
 }
 
 const longestEnv = 256 * 1024
-const forbiddenDirectories = new Set(['/', '/bin', '/boot', '/dev', '/etc', '/lib', '/proc', '/sbin', '/sys', '/usr'])
+const forbiddenDirectories = new Set([
+  '/',
+  '/bin',
+  '/boot',
+  '/dev',
+  '/etc',
+  '/lib',
+  '/proc',
+  '/sbin',
+  '/sys',
+  '/usr'
+])
 
 const invalid = (field: string, reason: string) => problems.invalid({ field, reason })
 
@@ -62,10 +73,8 @@ function freeCreation(body: CreateBody): Creation {
     throw invalid('backup_command', 'must be given with backup_mode command')
   if (mode === 'command' && restore === '')
     throw invalid('restore_command', 'must be given with backup_mode command')
-  if (mode !== 'command' && backup !== '')
-    throw invalid('backup_command', 'goes with backup_mode command')
-  if (mode !== 'command' && restore !== '')
-    throw invalid('restore_command', 'goes with backup_mode command')
+  if (mode !== 'command' && backup !== '') throw invalid('backup_command', 'goes with backup_mode command')
+  if (mode !== 'command' && restore !== '') throw invalid('restore_command', 'goes with backup_mode command')
   return {
     version: body.version ?? '',
     image,

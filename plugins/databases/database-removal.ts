@@ -1,15 +1,14 @@
-import type { PreparedImages } from 'busbar/api/builds'
 import type { BackupKeeper } from 'busbar/api/backups'
+import type { PreparedImages } from 'busbar/api/builds'
 import type { ContainerRuntime } from 'busbar/api/containers'
 import type { LogArchive } from 'busbar/api/logs'
-import type { Database, Events, OptionalHandle, ProjectId, Resources, Tx } from 'busbar/sdk'
+import type { Bus, Database, Events, OptionalHandle, ProjectId, Resources, Tx } from 'busbar/sdk'
 import { databaseDeleted } from './api.js'
 import type { DatabaseBackupSource } from './backup-source.js'
 import type { DatabaseRow } from './database-row.js'
 import type { DatabaseStore } from './database-store.js'
 import { problems } from './problems.js'
 import { portsChanged } from './status-board.js'
-import type { Bus } from 'busbar/sdk'
 
 interface DatabaseRemovalParts {
   readonly db: Database

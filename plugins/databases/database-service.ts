@@ -159,10 +159,7 @@ export class DatabaseService {
     }
   }
 
-  async volume(
-    projectId: ProjectId,
-    id: string
-  ): Promise<{ name: string; size_bytes: number | null }> {
+  async volume(projectId: ProjectId, id: string): Promise<{ name: string; size_bytes: number | null }> {
     const row = await this.row(projectId, id)
     const runtime = this.parts.runtime.get()
     if (runtime === undefined) throw problems.containersOff({ plugin: 'containers' })

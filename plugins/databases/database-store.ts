@@ -1,5 +1,5 @@
-import { projectTable } from 'busbar/api/projects'
 import type { ProjectScope } from 'busbar/api/platform'
+import { projectTable } from 'busbar/api/projects'
 import { countedRows, type Database, type Page, type ProjectId, type Rows, type Tx } from 'busbar/sdk'
 import type { DatabaseStatus } from './api.js'
 import { type DatabaseRow, type DatabaseTask, databaseColumns } from './database-row.js'

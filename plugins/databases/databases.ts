@@ -1,6 +1,6 @@
 import { applicationRegistry, applicationTeardown } from 'busbar/api/applications'
-import { engineDisk, imagePreparation, preparedImages } from 'busbar/api/builds'
 import { backupKeeper, backupSources } from 'busbar/api/backups'
+import { engineDisk, imagePreparation, preparedImages } from 'busbar/api/builds'
 import { containerRuntime } from 'busbar/api/containers'
 import { variableSources } from 'busbar/api/environment'
 import { type LogArchive, logArchive, logSources } from 'busbar/api/logs'

@@ -20,7 +20,11 @@ export function logRoutes(route: RouteDeclarer<Databases>) {
     problems: [
       ...onOne,
       problems.logsOff,
-      { status: 503, code: 'E_LOGS_BUSY', message: 'others read logs, and it was not the turn of this request in time' }
+      {
+        status: 503,
+        code: 'E_LOGS_BUSY',
+        message: 'others read logs, and it was not the turn of this request in time'
+      }
     ],
     access,
     items: containerLog,

@@ -14,12 +14,7 @@ export const problems = problemTable({
     'the database is not attached to application {applicationId}'
   ],
   invalid: [400, 'E_DATABASE_INVALID', '{field} {reason}'],
-  unknownType: [
-    400,
-    'E_DATABASE_TYPE',
-    'type {type} is not known; there are {available}',
-    { field: 'type' }
-  ],
+  unknownType: [400, 'E_DATABASE_TYPE', 'type {type} is not known; there are {available}', { field: 'type' }],
   busy: [
     409,
     'E_DATABASE_BUSY_NOW',

@@ -34,7 +34,9 @@ export class Provisioner {
     if (row?.task !== 'provision') return
     try {
       await this.provision(row, signal)
-      await board.end(id, 'provision', 'running', { initialized_at: row.initialized_at ?? this.parts.clock.now() })
+      await board.end(id, 'provision', 'running', {
+        initialized_at: row.initialized_at ?? this.parts.clock.now()
+      })
     } catch (error) {
       signal.throwIfAborted()
       if (isProblem(error) && passing.includes(error.code) && attempt < mostAttempts) {
@@ -58,7 +60,8 @@ export class Provisioner {
     const say = (detail: string): void => {
       void store.say(row.id, 'provision', servers.clean(row, detail)).catch(() => {})
     }
-    const containerId = (await this.#current(runtime, row)) ?? (await this.#make(runtime, row, { say, signal, alsoKept }))
+    const containerId =
+      (await this.#current(runtime, row)) ?? (await this.#make(runtime, row, { say, signal, alsoKept }))
     await runtime.start(containerId)
     say('waiting for its server to answer')
     await servers.untilReady(runtime, row, containerId, signal)

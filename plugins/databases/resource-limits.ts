@@ -11,7 +11,10 @@ const limitMs = 2000
 const processes = 4096
 
 /** Without `cores`, the machine's are not known. */
-export function checkLimits({ cpu_limit: cpu = 0, memory_limit: memory = 0 }: UpdateBody, cores?: number): void {
+export function checkLimits(
+  { cpu_limit: cpu = 0, memory_limit: memory = 0 }: UpdateBody,
+  cores?: number
+): void {
   if (memory > 0 && memory < leastMemoryBytes)
     throw problems.invalid({
       field: 'memory_limit',

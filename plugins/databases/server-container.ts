@@ -1,9 +1,9 @@
 import { connect } from 'node:net'
 import type { ContainerRuntime } from 'busbar/api/containers'
 import type { Clock, Secrets } from 'busbar/sdk'
-import type { EngineChoice } from './engine-choice.js'
 import type { DatabaseEngine, EngineCommand, EngineDatabase } from './api.js'
 import type { DatabaseRow } from './database-row.js'
+import type { EngineChoice } from './engine-choice.js'
 import type { SealedCredentials } from './sealed-credentials.js'
 
 interface ServerContainerParts {

@@ -77,7 +77,11 @@ export class SideServers {
     }
   }
 
-  async dump({ containerId, row }: SideServer, choice: DumpChoice, signal: AbortSignal): Promise<ContainerProgram> {
+  async dump(
+    { containerId, row }: SideServer,
+    choice: DumpChoice,
+    signal: AbortSignal
+  ): Promise<ContainerProgram> {
     const { engine, database } = await this.servers.engineOf(row)
     const program = await this.#program(containerId, dumpOf(engine).dump(database, choice), signal)
     program.input.end()
@@ -118,7 +122,8 @@ export class SideServers {
         } else if (text.startsWith('=')) {
           name = text.slice(1)
           found.set(name, 0)
-        } else if (/^\d+$/.test(text) && (lines += 1) <= mostCountLines) {
+        } else if (/^\d+$/.test(text) && lines < mostCountLines) {
+          lines += 1
           found.set(name, (found.get(name) ?? 0) + Number(text))
         }
       }

@@ -1,6 +1,6 @@
 import type { EngineDiskReader, PreparedImage } from 'busbar/api/builds'
 import type { ContainerRuntime } from 'busbar/api/containers'
-import { type Clock, type Database, type Events, type Log, type OptionalHandle } from 'busbar/sdk'
+import type { Clock, Database, Events, Log, OptionalHandle } from 'busbar/sdk'
 import { databaseFailed } from './api.js'
 import type { DatabaseRow } from './database-row.js'
 import type { DatabaseService } from './database-service.js'

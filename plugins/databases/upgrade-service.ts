@@ -99,7 +99,10 @@ export class UpgradeService {
     if (runtime.get() === undefined) return
     for (const one of await upgrades.kept({ before: clock.now() }))
       await this.#forget(one).catch((error: unknown) =>
-        log.warn({ err: error, databaseId: one.database_id }, 'an old volume of a database could not be removed')
+        log.warn(
+          { err: error, databaseId: one.database_id },
+          'an old volume of a database could not be removed'
+        )
       )
   }
 

@@ -48,11 +48,7 @@ export class UpgradeStore {
     return row
   }
 
-  async update(
-    id: string,
-    changes: Partial<Omit<UpgradeRow, 'id' | 'database_id'>>,
-    tx?: Tx
-  ): Promise<void> {
+  async update(id: string, changes: Partial<Omit<UpgradeRow, 'id' | 'database_id'>>, tx?: Tx): Promise<void> {
     await this.db.table('upgrade', tx).where({ id }).update(changes)
   }
 

@@ -11,12 +11,12 @@ export function connectionUrl(
   scheme: string,
   { user = '', password = '', host, port, database }: UrlParts
 ): string {
-  const path = database === undefined ? '' : `/${escape(database)}`
-  return `${scheme}://${escape(user)}:${escape(password)}@${host}:${port}${path}`
+  const path = database === undefined ? '' : `/${escaped(database)}`
+  return `${scheme}://${escaped(user)}:${escaped(password)}@${host}:${port}${path}`
 }
 
 /** As `encodeURIComponent`, with what that leaves and some readers of URLs do not. */
-const escape = (text: string): string =>
+const escaped = (text: string): string =>
   encodeURIComponent(text).replace(
     /[!'()*]/g,
     character => `%${character.charCodeAt(0).toString(16).toUpperCase()}`

@@ -8,8 +8,7 @@ import { olderMajor } from './version.js'
 const signIn =
   "const server = connect('mongodb://127.0.0.1:27017/admin?serverSelectionTimeoutMS=5000'); server.auth(process.env.BUSBAR_USER, process.env.BUSBAR_PASSWORD);"
 const ours = "!['admin', 'config', 'local'].includes(name)"
-const eachName =
-  "server.adminCommand({ listDatabases: 1, nameOnly: true }).databases.map(({ name }) => name)"
+const eachName = 'server.adminCommand({ listDatabases: 1, nameOnly: true }).databases.map(({ name }) => name)'
 
 /** The programs take a password from a file, which is gone when they end. */
 const withConfig = `set -eu

@@ -126,4 +126,8 @@ export function mysqlDialect(prefix: 'MYSQL' | 'MARIADB'): DatabaseEngine {
 }
 
 const userOf = (slug: string): string =>
-  slug.replace(/-/g, '_').replace(/^[^a-z_]+/, '').slice(0, longestUser).replace(/_+$/, '') || 'app'
+  slug
+    .replace(/-/g, '_')
+    .replace(/^[^a-z_]+/, '')
+    .slice(0, longestUser)
+    .replace(/_+$/, '') || 'app'

@@ -1,6 +1,6 @@
 import { type DatabaseEngine, type EngineDatabase, restoredMark } from '../api.js'
-import { checkedName, checkedPassword, checkedUser, databaseNameOf } from './credential-rules.js'
 import { connectionUrl } from './connection-url.js'
+import { checkedName, checkedPassword, checkedUser, databaseNameOf } from './credential-rules.js'
 import { choiceEnv, wantedFunction } from './dump-choice.js'
 import { majorOf, olderMajor } from './version.js'
 
@@ -63,8 +63,7 @@ export const engine: DatabaseEngine = {
   newCredentials: (wanted, { name, password }) => ({
     user: checkedUser(wanted.user ?? 'postgres', { longest: longestName }),
     password: checkedPassword('password', wanted.password) ?? password(),
-    database:
-      checkedName(wanted.database_name, { longest: longestName }) ?? databaseNameOf(name, longestName)
+    database: checkedName(wanted.database_name, { longest: longestName }) ?? databaseNameOf(name, longestName)
   }),
   dataPath: ({ version }) => {
     const major = majorOf(version)

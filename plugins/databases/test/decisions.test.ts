@@ -62,10 +62,7 @@ void test('a connection URL holds whatever user, password and name are', async t
   t.equal(decodeURIComponent(url.username), "a'b")
   t.equal(decodeURIComponent(url.password), '@:/?#[]%')
   t.equal(decodeURIComponent(url.pathname), '/x y/z')
-  t.equal(
-    connectionUrl('redis', { password: 'p', host: 'h', port: 6379 }),
-    'redis://:p@h:6379'
-  )
+  t.equal(connectionUrl('redis', { password: 'p', host: 'h', port: 6379 }), 'redis://:p@h:6379')
 })
 
 void test('a database is called as it was named, as far as servers take that', async t => {
@@ -103,10 +100,9 @@ void test('MongoDB gets its password by its environment alone', async t => {
     t.equal(command?.env.BUSBAR_PASSWORD, password)
   }
   t.equal(JSON.parse(dump.dump(database, { kind: 'all' }).env.BUSBAR_QUOTED ?? ''), password)
-  t.same(
-    mongo.container(database, { isEmpty: false }),
-    { env: { MONGO_INITDB_ROOT_USERNAME: 'admin', MONGO_INITDB_ROOT_PASSWORD: password } }
-  )
+  t.same(mongo.container(database, { isEmpty: false }), {
+    env: { MONGO_INITDB_ROOT_USERNAME: 'admin', MONGO_INITDB_ROOT_PASSWORD: password }
+  })
   t.equal(
     mongo.connectionString(database, 'shop'),
     'mongodb://admin:a%20%22quoted%22%20p%40ss%3A%20%23@shop:27017'

@@ -39,8 +39,7 @@ export async function engineContract(t: Test, lab: Lab, one: EngineCase): Promis
       dataDir: shown.data_dir
     }
   }
-  const said = async (made: Made, { argv, env }: EngineCommand) =>
-    (await runIn(k, made.id, argv, env)).trim()
+  const said = async (made: Made, { argv, env }: EngineCommand) => (await runIn(k, made.id, argv, env)).trim()
   const countOf = async (made: Made) =>
     (await said(made, dump.count(await seen(made))))
       .split('\n')
@@ -62,8 +61,7 @@ export async function engineContract(t: Test, lab: Lab, one: EngineCase): Promis
       dump.restore(database),
       dump.count(database)
     ].filter(command => command !== null)
-    for (const { argv } of commands)
-      t.notOk(argv.some(word => secrets.some(secret => word.includes(secret))))
+    for (const { argv } of commands) t.notOk(argv.some(word => secrets.some(secret => word.includes(secret))))
     const { command, entrypoint } = engine.container(database, { isEmpty: false })
     for (const word of [...(command ?? []), ...(entrypoint ?? [])])
       t.notOk(secrets.some(secret => word.includes(secret)))
@@ -76,62 +74,65 @@ export async function engineContract(t: Test, lab: Lab, one: EngineCase): Promis
     if (wrong !== null) await t.rejects(said(first, wrong), 'a wrong password is no answer')
   })
 
-  await t.test('everything in it is dumped and restored into an empty one, with what belongs to no database', async t => {
-    for (const command of one.fill(database)) await said(first, command)
-    for (const { command, says } of one.asks(database)) t.equal(await said(first, command), says)
-    const rows = await countOf(first)
-    t.ok(rows >= one.rows, `${rows}`)
+  await t.test(
+    'everything in it is dumped and restored into an empty one, with what belongs to no database',
+    async t => {
+      for (const command of one.fill(database)) await said(first, command)
+      for (const { command, says } of one.asks(database)) t.equal(await said(first, command), says)
+      const rows = await countOf(first)
+      t.ok(rows >= one.rows, `${rows}`)
 
-    const second = await createDatabase(lab, { ...body, name: 'copy' })
-    const target = await seen(second)
-    const from = await runtime.openProgram(
-      await containerOf(k, first.id),
-      dump.dump(database, { kind: 'all' }).argv,
-      { env: dump.dump(database, { kind: 'all' }).env, signal: never }
-    )
-    from.input.end()
-    const chunks: Buffer[] = []
-    for await (const chunk of from.output) chunks.push(chunk as Buffer)
-    t.match(await from.ended, { exitCode: 0 })
-    const whole = Buffer.concat(chunks)
-    t.ok(whole.length > 0)
+      const second = await createDatabase(lab, { ...body, name: 'copy' })
+      const target = await seen(second)
+      const from = await runtime.openProgram(
+        await containerOf(k, first.id),
+        dump.dump(database, { kind: 'all' }).argv,
+        { env: dump.dump(database, { kind: 'all' }).env, signal: never }
+      )
+      from.input.end()
+      const chunks: Buffer[] = []
+      for await (const chunk of from.output) chunks.push(chunk as Buffer)
+      t.match(await from.ended, { exitCode: 0 })
+      const whole = Buffer.concat(chunks)
+      t.ok(whole.length > 0)
 
-    // As an empty server is made: with the credentials of the one that was dumped.
-    const side = await emptyServer(second, database)
-    const restore = async (content: Buffer) => {
-      const program = await runtime.openProgram(side, dump.restore(database).argv, {
-        env: dump.restore(database).env,
-        signal: never
-      })
-      let output = ''
-      const [, end] = await Promise.all([
-        (async () => {
-          for await (const chunk of program.output) output = (output + String(chunk)).slice(-500)
-        })(),
-        program.ended,
-        pipeline([content], program.input).catch(() => {})
-      ])
-      return { ...end, isWhole: output.trimEnd().endsWith(restoredMark) }
+      // As an empty server is made: with the credentials of the one that was dumped.
+      const side = await emptyServer(second, database)
+      const restore = async (content: Buffer) => {
+        const program = await runtime.openProgram(side, dump.restore(database).argv, {
+          env: dump.restore(database).env,
+          signal: never
+        })
+        let output = ''
+        const [, end] = await Promise.all([
+          (async () => {
+            for await (const chunk of program.output) output = (output + String(chunk)).slice(-500)
+          })(),
+          program.ended,
+          pipeline([content], program.input).catch(() => {})
+        ])
+        return { ...end, isWhole: output.trimEnd().endsWith(restoredMark) }
+      }
+      const cut = await restore(whole.subarray(0, Math.floor(whole.length * 0.9)))
+      t.notOk(cut.exitCode === 0 && cut.isWhole, 'what is cut off is not taken for whole')
+      await runtime.remove(side)
+      const fresh = await emptyServer(second, database)
+      t.match(await restore(whole), { exitCode: 0, isWhole: true })
+      for (const { command, says } of one.asks(database)) {
+        const lines: string[] = []
+        await runtime.exec(fresh, command.argv, {
+          env: command.env,
+          onLine: ({ text }) => {
+            lines.push(text)
+          },
+          signal: never
+        })
+        t.equal(lines.join('\n').trim(), says)
+      }
+      await runtime.remove(fresh)
+      t.ok(target.port)
     }
-    const cut = await restore(whole.subarray(0, Math.floor(whole.length * 0.9)))
-    t.notOk(cut.exitCode === 0 && cut.isWhole, 'what is cut off is not taken for whole')
-    await runtime.remove(side)
-    const fresh = await emptyServer(second, database)
-    t.match(await restore(whole), { exitCode: 0, isWhole: true })
-    for (const { command, says } of one.asks(database)) {
-      const lines: string[] = []
-      await runtime.exec(fresh, command.argv, {
-        env: command.env,
-        onLine: ({ text }) => {
-          lines.push(text)
-        },
-        signal: never
-      })
-      t.equal(lines.join('\n').trim(), says)
-    }
-    await runtime.remove(fresh)
-    t.ok(target.port)
-  })
+  )
 
   /** A server without what it usually begins with, in a container without a volume. */
   async function emptyServer(made: Made, of: EngineDatabase): Promise<string> {

@@ -9,7 +9,20 @@ import { type EngineCase, engineContract } from './engine-contract.js'
 import { startLab } from './lab.js'
 
 const psql = (database: EngineDatabase, name: string, text: string): EngineCommand => ({
-  argv: ['psql', '-h', '127.0.0.1', '-U', database.credentials.user ?? '', '-d', name, '-A', '-t', '-q', '-c', text],
+  argv: [
+    'psql',
+    '-h',
+    '127.0.0.1',
+    '-U',
+    database.credentials.user ?? '',
+    '-d',
+    name,
+    '-A',
+    '-t',
+    '-q',
+    '-c',
+    text
+  ],
   env: { PGPASSWORD: database.credentials.password ?? '' }
 })
 
@@ -18,7 +31,11 @@ const postgresCase = (version: string): EngineCase => ({
   body: { type: 'postgres', version, credentials: { user: 'shop' } },
   fill: database => [
     psql(database, 'shop', "create role reporter login password 'x1y2z3' connection limit 7"),
-    psql(database, 'shop', 'create table kept (n integer primary key, t text); insert into kept values (1, E\'a\\tb\\nCREATE ROLE shop;\\n\\\\.\'), (2, null)'),
+    psql(
+      database,
+      'shop',
+      "create table kept (n integer primary key, t text); insert into kept values (1, E'a\\tb\\nCREATE ROLE shop;\\n\\\\.'), (2, null)"
+    ),
     psql(database, 'shop', 'grant select on kept to reporter'),
     psql(database, 'shop', 'create database "second one" owner reporter'),
     psql(database, 'second one', 'create table also (n integer); insert into also values (3)')
@@ -30,11 +47,19 @@ const postgresCase = (version: string): EngineCase => ({
     },
     { command: psql(database, 'second one', 'select n from also'), says: '3' },
     {
-      command: psql(database, 'shop', "select rolconnlimit, has_table_privilege('reporter', 'kept', 'select') from pg_roles where rolname = 'reporter'"),
+      command: psql(
+        database,
+        'shop',
+        "select rolconnlimit, has_table_privilege('reporter', 'kept', 'select') from pg_roles where rolname = 'reporter'"
+      ),
       says: '7|t'
     },
     {
-      command: psql(database, 'shop', "select pg_get_userbyid(datdba) from pg_database where datname = 'second one'"),
+      command: psql(
+        database,
+        'shop',
+        "select pg_get_userbyid(datdba) from pg_database where datname = 'second one'"
+      ),
       says: 'reporter'
     }
   ],
@@ -54,20 +79,40 @@ const mysqlCase = (type: 'mysql' | 'mariadb'): EngineCase => ({
     sql(database, "create user reporter@'%' identified by 'x1y2z3'; grant select on shop.* to reporter@'%'"),
     sql(database, 'create table shop.kept (n int primary key, t text, b blob)'),
     sql(database, "insert into shop.kept values (1, 'a\\tb\\'c', x'00ff0a'), (2, null, null)"),
-    sql(database, 'create database `second one`; create table `second one`.also (n int); insert into `second one`.also values (3)'),
-    sql(database, "create procedure shop.twice(in n int) select n * 2")
+    sql(
+      database,
+      'create database `second one`; create table `second one`.also (n int); insert into `second one`.also values (3)'
+    ),
+    sql(database, 'create procedure shop.twice(in n int) select n * 2')
   ],
   asks: database => [
-    { command: sql(database, "select group_concat(coalesce(hex(t), 'null'), coalesce(hex(b), 'null') order by n) from shop.kept"), says: '6109622763' + '00FF0A,nullnull' },
+    {
+      command: sql(
+        database,
+        "select group_concat(coalesce(hex(t), 'null'), coalesce(hex(b), 'null') order by n) from shop.kept"
+      ),
+      says: '6109622763' + '00FF0A,nullnull'
+    },
     { command: sql(database, 'select n from `second one`.also'), says: '3' },
     { command: sql(database, 'call shop.twice(21)'), says: '42' },
     {
-      command: sql(database, "select count(*) from information_schema.schema_privileges where grantee like '%reporter%' and table_schema = 'shop' and privilege_type = 'SELECT'"),
+      command: sql(
+        database,
+        "select count(*) from information_schema.schema_privileges where grantee like '%reporter%' and table_schema = 'shop' and privilege_type = 'SELECT'"
+      ),
       says: '1'
     },
     {
       command: {
-        argv: ['mariadb', '--host=127.0.0.1', '--user=reporter', '--batch', '--skip-column-names', '-e', 'select count(*) from shop.kept'],
+        argv: [
+          'mariadb',
+          '--host=127.0.0.1',
+          '--user=reporter',
+          '--batch',
+          '--skip-column-names',
+          '-e',
+          'select count(*) from shop.kept'
+        ],
         env: { MYSQL_PWD: 'x1y2z3' }
       },
       says: '2'

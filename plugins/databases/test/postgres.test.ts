@@ -54,18 +54,24 @@ test('a PostgreSQL database', async t => {
     t.match(inspected, { name: slug, owner: { databaseId: id, projectId } })
   })
 
-  await t.test('its credentials are shown to sessions, in a URL that holds them whatever they are', async t => {
-    const { status, body } = await ann.get(`${path}/credentials/reveal`)
-    t.equal(status, 200)
-    t.same(body.credentials, { user: 'shop', password, database: 'Shop data' })
-    const url = new URL(body.connection_string)
-    t.equal(url.protocol, 'postgresql:')
-    t.equal(decodeURIComponent(url.password), password)
-    t.equal(decodeURIComponent(url.pathname), '/Shop data')
-    t.equal(url.host, `${slug}:5432`)
-    const token = await k.as.token('write')
-    t.match(await token.get(`${path}/credentials/reveal`), { status: 403, body: { code: 'E_SESSION_REQUIRED' } })
-  })
+  await t.test(
+    'its credentials are shown to sessions, in a URL that holds them whatever they are',
+    async t => {
+      const { status, body } = await ann.get(`${path}/credentials/reveal`)
+      t.equal(status, 200)
+      t.same(body.credentials, { user: 'shop', password, database: 'Shop data' })
+      const url = new URL(body.connection_string)
+      t.equal(url.protocol, 'postgresql:')
+      t.equal(decodeURIComponent(url.password), password)
+      t.equal(decodeURIComponent(url.pathname), '/Shop data')
+      t.equal(url.host, `${slug}:5432`)
+      const token = await k.as.token('write')
+      t.match(await token.get(`${path}/credentials/reveal`), {
+        status: 403,
+        body: { code: 'E_SESSION_REQUIRED' }
+      })
+    }
+  )
 
   await t.test('stops, starts and restarts with its data, and says so on its channel', async t => {
     await sql('create table kept (n integer); insert into kept select generate_series(1, 100)')
@@ -112,7 +118,10 @@ test('a PostgreSQL database', async t => {
     t.match(await ann.put(path, { memory_limit: 0 }), { body: { memory_limit: 0, cpu_limit: 0.5 } })
     t.ok((await runtime.stats(before)).memoryLimitBytes > memory)
     t.equal(await containerOf(k, id), before)
-    t.match(await ann.put(path, { memory_limit: 1000 }), { status: 400, body: { code: 'E_DATABASE_INVALID' } })
+    t.match(await ann.put(path, { memory_limit: 1000 }), {
+      status: 400,
+      body: { code: 'E_DATABASE_INVALID' }
+    })
     t.match(await ann.put(path, { cpu_limit: 1000 }), { status: 400, body: { code: 'E_DATABASE_INVALID' } })
   })
 
@@ -150,39 +159,42 @@ test('a PostgreSQL database', async t => {
     t.match((await ann.get(path)).body, { host_port: null, external_access: null })
   })
 
-  await t.test('an application that is attached gets its connection by the names that are asked for', async t => {
-    const applications = `/api/projects/${projectId}/applications`
-    const { body: application } = await ann.post(applications, {
-      name: 'web',
-      type: 'image',
-      build_type: 'image',
-      source_image: 'busybox:lab'
-    })
-    await ann.put(`${applications}/${application.id}/env`, { vars: [{ key: 'PGUSER', value: 'own' }] })
-    t.match(
-      await ann.put(`${path}/attachments/${application.id}`, {
-        variables: { DATABASE_URL: 'url', PGHOST: 'host', PGUSER: 'user', PGPASSWORD: 'password' }
-      }),
-      { status: 200, body: { status: 'attached' } }
-    )
-    const variables = new Map(
-      (await k.service(environmentVariables).merged(projectId, application.id)).map(one => [one.key, one])
-    )
-    t.match(variables.get('PGHOST'), { value: slug, isSecret: false })
-    t.match(variables.get('PGPASSWORD'), { value: password, isSecret: true })
-    t.match(variables.get('PGUSER'), { value: 'own' }, 'what the application has itself comes first')
-    t.equal(
-      variables.get('DATABASE_URL')?.value,
-      (await ann.get(`${path}/credentials/reveal`)).body.connection_string
-    )
-    t.match((await ann.get(`${path}/attachments`)).body, [{ application_id: application.id }])
-    t.match(await ann.put(`${path}/attachments/${application.id}`, { variables: { '1X': 'url' } }), {
-      status: 400
-    })
-    t.match(await ann.delete(`${path}/attachments/${application.id}`), { status: 200 })
-    t.match(await ann.delete(`${path}/attachments/${application.id}`), { status: 404 })
-    t.equal((await k.service(environmentVariables).merged(projectId, application.id)).length, 1)
-  })
+  await t.test(
+    'an application that is attached gets its connection by the names that are asked for',
+    async t => {
+      const applications = `/api/projects/${projectId}/applications`
+      const { body: application } = await ann.post(applications, {
+        name: 'web',
+        type: 'image',
+        build_type: 'image',
+        source_image: 'busybox:lab'
+      })
+      await ann.put(`${applications}/${application.id}/env`, { vars: [{ key: 'PGUSER', value: 'own' }] })
+      t.match(
+        await ann.put(`${path}/attachments/${application.id}`, {
+          variables: { DATABASE_URL: 'url', PGHOST: 'host', PGUSER: 'user', PGPASSWORD: 'password' }
+        }),
+        { status: 200, body: { status: 'attached' } }
+      )
+      const variables = new Map(
+        (await k.service(environmentVariables).merged(projectId, application.id)).map(one => [one.key, one])
+      )
+      t.match(variables.get('PGHOST'), { value: slug, isSecret: false })
+      t.match(variables.get('PGPASSWORD'), { value: password, isSecret: true })
+      t.match(variables.get('PGUSER'), { value: 'own' }, 'what the application has itself comes first')
+      t.equal(
+        variables.get('DATABASE_URL')?.value,
+        (await ann.get(`${path}/credentials/reveal`)).body.connection_string
+      )
+      t.match((await ann.get(`${path}/attachments`)).body, [{ application_id: application.id }])
+      t.match(await ann.put(`${path}/attachments/${application.id}`, { variables: { '1X': 'url' } }), {
+        status: 400
+      })
+      t.match(await ann.delete(`${path}/attachments/${application.id}`), { status: 200 })
+      t.match(await ann.delete(`${path}/attachments/${application.id}`), { status: 404 })
+      t.equal((await k.service(environmentVariables).merged(projectId, application.id)).length, 1)
+    }
+  )
 
   await t.test('its volume is measured, and its log is kept', async t => {
     const { body } = await ann.get(`${path}/volume`)

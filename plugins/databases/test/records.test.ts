@@ -7,7 +7,10 @@ test('databases as records', async t => {
   const k = await createTestKernel()
   t.teardown(() => k.close())
   const ann = await k.as.session('ann')
-  const { body: project } = await ann.post('/api/projects', { name: 'x', slug: `t-${randomUUID().slice(0, 8)}` })
+  const { body: project } = await ann.post('/api/projects', {
+    name: 'x',
+    slug: `t-${randomUUID().slice(0, 8)}`
+  })
   const all = `/api/projects/${project.id}/databases`
   await k.disable('runtime-docker', { force: true }).catch(() => undefined)
 
@@ -17,12 +20,18 @@ test('databases as records', async t => {
       t.equal(status, 400, JSON.stringify(body))
       return answer.error as string
     }
-    t.match(await refused({ type: 'oracle' }), /type oracle is not known; there are mariadb, mongo, mysql, other/)
+    t.match(
+      await refused({ type: 'oracle' }),
+      /type oracle is not known; there are mariadb, mongo, mysql, other/
+    )
     t.match(await refused({ type: 'postgres', image: 'postgres:16' }), /image is for the type other/)
     t.match(await refused({ type: 'postgres', container_port: 1 }), /container_port is for the type other/)
     t.match(await refused({ type: 'postgres', backup_mode: 'command' }), /backup_mode is for the type other/)
     t.match(await refused({ type: 'mysql', credentials: { user: 'root' } }), /must not be root/)
-    t.match(await refused({ type: 'postgres', credentials: { user: '-x' } }), /credentials.user must be letters/)
+    t.match(
+      await refused({ type: 'postgres', credentials: { user: '-x' } }),
+      /credentials.user must be letters/
+    )
     t.match(
       await refused({ type: 'postgres', credentials: { database_name: 'a"b' } }),
       /credentials.database_name must have/
@@ -69,7 +78,11 @@ test('databases as records', async t => {
     t.match(body.credentials.user, /^[a-z_][a-z0-9_]{0,31}$/)
     t.equal(new URL(body.connection_string).pathname, '/Shop%20%26%20more')
     for (const action of ['start', 'stop', 'restart', 'reload'])
-      t.match(await ann.post(`${path}/${action}`), { status: 409, body: { code: 'E_DATABASE_BUSY_NOW' } }, action)
+      t.match(
+        await ann.post(`${path}/${action}`),
+        { status: 409, body: { code: 'E_DATABASE_BUSY_NOW' } },
+        action
+      )
     t.match(await ann.post(`${path}/upgrade`, { target_version: '9' }), {
       status: 409,
       body: { code: 'E_DATABASE_BUSY_NOW' }
@@ -87,8 +100,14 @@ test('databases as records', async t => {
   })
 
   await t.test('a database of another project is in no path of this one', async t => {
-    const { body: other } = await ann.post('/api/projects', { name: 'y', slug: `t-${randomUUID().slice(0, 8)}` })
-    const { body: foreign } = await ann.post(`/api/projects/${other.id}/databases`, { name: 'x', type: 'redis' })
+    const { body: other } = await ann.post('/api/projects', {
+      name: 'y',
+      slug: `t-${randomUUID().slice(0, 8)}`
+    })
+    const { body: foreign } = await ann.post(`/api/projects/${other.id}/databases`, {
+      name: 'x',
+      type: 'redis'
+    })
     for (const rest of ['', '/credentials/reveal', '/logs/history', '/volume', '/attachments', '/upgrades'])
       t.match(await ann.get(`${all}/${foreign.id}${rest}`), { status: 404 }, rest)
   })
