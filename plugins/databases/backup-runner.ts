@@ -160,6 +160,7 @@ export class BackupRunner {
       image_reference: present?.version === dump.version ? present.image_reference : null,
       container_port: present?.container_port ?? kind.defaults?.port ?? 0,
       credentials: sealed.seal(of.id, credentials),
+      initialized_at: null,
       // It is to disturb nobody.
       cpu_limit: 0,
       memory_limit: present?.memory_limit ?? 0

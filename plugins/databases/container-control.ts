@@ -4,6 +4,7 @@ import type { DatabaseRow } from './database-row.js'
 import type { DatabaseService } from './database-service.js'
 import type { DatabaseStore } from './database-store.js'
 import { problems } from './problems.js'
+import { applyLimits } from './resource-limits.js'
 import { stopGraceSeconds } from './server-container.js'
 import { portsChanged, type StatusBoard } from './status-board.js'
 
@@ -22,8 +23,8 @@ export class ContainerControl {
   constructor(private readonly parts: ContainerControlParts) {}
 
   async start(projectId: ProjectId, id: string): Promise<void> {
-    const { runtime, containerId } = await this.#locate(projectId, id)
-    await runtime.start(containerId)
+    const { row, runtime, containerId } = await this.#locate(projectId, id)
+    await this.#start(runtime, row, containerId)
     await this.parts.board.set(id, 'running')
   }
 
@@ -35,11 +36,11 @@ export class ContainerControl {
   }
 
   async restart(projectId: ProjectId, id: string): Promise<void> {
-    const { runtime, containerId } = await this.#locate(projectId, id)
+    const { row, runtime, containerId } = await this.#locate(projectId, id)
     await this.#noteStop(id)
     const state = await runtime.inspect(containerId)
     if (state?.status === 'running') await runtime.restart(containerId, stopGraceSeconds)
-    else await runtime.start(containerId)
+    else await this.#start(runtime, row, containerId)
     await this.parts.board.set(id, 'running')
   }
 
@@ -73,6 +74,12 @@ export class ContainerControl {
       await bus.signal(portsChanged, id, tx)
     })
     return { status: isEnabled ? 'enabling' : 'disabling' }
+  }
+
+  /** With limits that were set while it was stopped: its container has those that it was made with. */
+  async #start(runtime: ContainerRuntime, row: DatabaseRow, containerId: string): Promise<void> {
+    await runtime.start(containerId)
+    await applyLimits(runtime, containerId, row)
   }
 
   async #noteStop(id: string): Promise<void> {

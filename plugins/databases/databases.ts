@@ -76,7 +76,7 @@ export function startDatabases({ use, config, log }: StartContext<typeof needs, 
   const engines = new EngineChoice(use.engines)
   const sealed = new SealedCredentials({ ...use, log })
   const board = new StatusBoard({ ...use, store })
-  const servers = new ServerContainer({ ...use, engines, sealed, readySeconds: config.ready_seconds })
+  const servers = new ServerContainer({ ...use, store, engines, sealed, readySeconds: config.ready_seconds })
   const images = new ImageSource(use)
   const databases = new DatabaseService({ ...use, store, engines, sealed, config })
   const attachmentStore = new AttachmentStore(use.db)

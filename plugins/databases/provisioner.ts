@@ -5,7 +5,7 @@ import type { DatabaseRow } from './database-row.js'
 import type { DatabaseStore } from './database-store.js'
 import type { ImageSource } from './image-source.js'
 import { problems } from './problems.js'
-import type { ServerContainer } from './server-container.js'
+import { type ServerContainer, stopGraceSeconds } from './server-container.js'
 import type { StatusBoard } from './status-board.js'
 
 interface ProvisionerParts {
@@ -44,6 +44,7 @@ export class Provisioner {
         throw error
       }
       log.warn({ err: error, databaseId: id }, 'a database could not be made')
+      await this.#stop(id)
       await board.end(id, 'provision', 'failed', { status_detail: this.reasonOf(row, error) })
     }
   }
@@ -65,6 +66,16 @@ export class Provisioner {
     await runtime.start(containerId)
     say('waiting for its server to answer')
     await servers.untilReady(runtime, row, containerId, signal)
+  }
+
+  /** What ends again and again is started no more: it has failed, and says why. */
+  async #stop(id: string): Promise<void> {
+    const row = await this.parts.store.find(id)
+    if (row?.container_id == null) return
+    await this.parts.runtime
+      .get()
+      ?.stop(row.container_id, stopGraceSeconds)
+      .catch(() => {})
   }
 
   reasonOf(row: DatabaseRow, error: unknown): string {
@@ -128,7 +139,7 @@ export async function removeNamed(
   for (const container of await runtime.list({ databaseId }))
     if (name === undefined || container.name === name) {
       // It closes its files: what is killed has to recover.
-      if (container.status === 'running') await runtime.stop(container.id, 30)
+      if (container.status === 'running') await runtime.stop(container.id, stopGraceSeconds)
       await runtime.remove(container.id)
     }
 }

@@ -3,10 +3,13 @@ import type { ContainerRuntime } from 'busbar/api/containers'
 import type { Clock, Secrets } from 'busbar/sdk'
 import type { DatabaseEngine, EngineCommand, EngineDatabase } from './api.js'
 import type { DatabaseRow } from './database-row.js'
+import type { DatabaseStore } from './database-store.js'
 import type { EngineChoice } from './engine-choice.js'
+import { problems } from './problems.js'
 import type { SealedCredentials } from './sealed-credentials.js'
 
 interface ServerContainerParts {
+  readonly store: Pick<DatabaseStore, 'find'>
   readonly engines: EngineChoice
   readonly sealed: SealedCredentials
   readonly secrets: Secrets
@@ -28,6 +31,8 @@ const askEveryMs = 300
 /** One question. */
 const askMs = 15_000
 const shownLines = 8
+/** A server that has data may have to recover before it answers. */
+const recoverySeconds = 3600
 export const stopGraceSeconds = 30
 
 /** Containers with the server of a database: how they are made, and when they serve. */
@@ -49,7 +54,7 @@ export class ServerContainer {
   ): Promise<string> {
     const { engine, database } = await this.engineOf(row)
     const { env, command, entrypoint, stopSignal } = engine.container(database, { isEmpty })
-    return await runtime.create({
+    const containerId = await runtime.create({
       name,
       image: imageName,
       owner: { projectId: row.project_id, databaseId: row.id },
@@ -65,6 +70,23 @@ export class ServerContainer {
       readonlyRootfs: false,
       volumes: [{ volume, path: engine.dataPath(database) }]
     })
+    await this.#keepUnlessDeleted(runtime, row, containerId, volume)
+    return containerId
+  }
+
+  /** A removal that has looked for containers before this one was made would leave it. */
+  async #keepUnlessDeleted(
+    runtime: ContainerRuntime,
+    { id, initialized_at: initializedAt }: DatabaseRow,
+    containerId: string,
+    volume: string
+  ): Promise<void> {
+    // A drill restores what may be gone long since.
+    if (initializedAt === null && volume.includes('-vol-check-')) return
+    if ((await this.parts.store.find(id)) !== undefined) return
+    await runtime.remove(containerId)
+    await runtime.removeVolume(volume)
+    throw problems.notFound({ databaseId: id })
   }
 
   /** Resolves when its server has answered a query; rejects with why it did not, in a sentence. */
@@ -77,9 +99,10 @@ export class ServerContainer {
     const { clock, readySeconds } = this.parts
     const { engine, database } = await this.engineOf(row)
     const command = engine.ready(database)
+    const seconds = row.initialized_at === null ? readySeconds : Math.max(readySeconds, recoverySeconds)
     let starts = 0
     let lastStart = ''
-    for (const end = clock.elapsed() + readySeconds * 1000; ; ) {
+    for (const end = clock.elapsed() + seconds * 1000; ; ) {
       const state = await runtime.inspect(containerId)
       if (state === undefined) throw new Error('its container was removed')
       if (state.startedAt !== lastStart) starts += 1
@@ -87,8 +110,16 @@ export class ServerContainer {
       if (state.status === 'running' && (await this.#answers(runtime, row, containerId, command, signal)))
         return
       // It is started again and again, and ends each time.
-      if (starts > 4 || state.status === 'exited' || state.status === 'dead' || clock.elapsed() >= end)
-        throw new Error(await this.#why(runtime, row, containerId))
+      const isOver = starts > 4 || state.status === 'exited' || state.status === 'dead'
+      if (isOver || clock.elapsed() >= end)
+        throw new Error(
+          await this.#why(
+            runtime,
+            row,
+            containerId,
+            isOver ? 'its server ends' : `its server did not answer within ${seconds} seconds`
+          )
+        )
       await clock.sleep(askEveryMs, signal)
     }
   }
@@ -118,10 +149,15 @@ export class ServerContainer {
   }
 
   /** With the last of its output, without its secrets. */
-  async #why(runtime: ContainerRuntime, row: DatabaseRow, containerId: string): Promise<string> {
+  async #why(
+    runtime: ContainerRuntime,
+    row: DatabaseRow,
+    containerId: string,
+    what: string
+  ): Promise<string> {
     const lines = await runtime.tail(containerId, shownLines).catch(() => [])
     const said = lines.join('\n').trim()
-    return `its server did not answer within ${this.parts.readySeconds} seconds${said === '' ? '' : `. The last of its output: ${this.clean(row, said)}`}`
+    return `${what}${said === '' ? '' : `. The last of its output: ${this.clean(row, said)}`}`
   }
 
   /** Without the credentials of the database. */

@@ -1,5 +1,11 @@
 import { containerRuntime } from 'busbar/api/containers'
-import { type HappyCall, type HappyCalls, type HappyFixture, type HappyFixtures, until } from 'busbar/sdk/testing'
+import {
+  type HappyCall,
+  type HappyCalls,
+  type HappyFixture,
+  type HappyFixtures,
+  until
+} from 'busbar/sdk/testing'
 
 /** A server of any kind, of an image that every engine of tests has. */
 const image = {
@@ -78,9 +84,7 @@ export const happyCalls: HappyCalls = {
   }),
   'POST /api/projects/{projectId}/databases/{databaseId}/external-access': async fixture => {
     const made = await settled(fixture)
-    await fixture.k.query(
-      `update databases.database set status = 'running' where id = '${made.databaseId}'`
-    )
+    await fixture.k.query(`update databases.database set status = 'running' where id = '${made.databaseId}'`)
     return { ids: made, body: { enabled: false }, expect: 202 }
   },
   'POST /api/projects/{projectId}/databases/{databaseId}/upgrade': async fixture => {
@@ -90,9 +94,7 @@ export const happyCalls: HappyCalls = {
       type: 'postgres'
     })
     const databaseId = body.id as string
-    await k.query(
-      `update databases.database set task = null, status = 'running' where id = '${databaseId}'`
-    )
+    await k.query(`update databases.database set task = null, status = 'running' where id = '${databaseId}'`)
     return { ids: { databaseId }, body: { target_version: '17' } }
   },
   'POST /api/projects/{projectId}/databases/{databaseId}/upgrades/confirm': async fixture => {
