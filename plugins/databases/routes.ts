@@ -1,4 +1,4 @@
-import { engineProblems } from 'busbar/api/containers'
+import { containerProblems } from 'busbar/api/containers'
 import { allow, described, maybe, object, type RouteDeclarer, reply, statusResponse, Type } from 'busbar/sdk'
 import { actionRoutes } from './action-routes.js'
 import { inDatabase } from './api.js'
@@ -70,7 +70,7 @@ export function routes(route: RouteDeclarer<Databases>) {
     summary: 'Update Database',
     description:
       'Sets its limits. They hold from now on, in the container that runs too, which is not started anew.',
-    problems: [...onOne, invalidField, problems.containersOff, ...engineProblems],
+    problems: [...onOne, invalidField, problems.containersOff, ...containerProblems],
     access: allow.token('write', { project: inDatabase }),
     schema: { body: updateBody, response: { 200: database } },
     audit: { action: 'update_database', resource: 'database', id },

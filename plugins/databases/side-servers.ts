@@ -22,6 +22,7 @@ export interface SideServer {
 }
 
 const keptTail = 1024
+const notWhole = new Error('the dump is not whole: its end is missing')
 const mostCountLines = 1_000_000
 
 export const sideName = ({ slug }: Pick<DatabaseRow, 'slug'>, role: SideRole): string => `${slug}-${role}`
@@ -67,7 +68,14 @@ export class SideServers {
     signal.addEventListener('abort', follow, { once: true })
     try {
       const dump = await this.dump(from, choice, end.signal)
-      await settleAll([this.restore(to, dump.output, end), ended(dump, 'the dump')])
+      const [restored, dumped] = await Promise.allSettled([
+        this.restore(to, dump.output, end),
+        ended(dump, 'the dump', from.row, this.servers)
+      ])
+      // What ends in the middle is not whole because of what wrote it.
+      if (restored.status === 'rejected' && (restored.reason !== notWhole || dumped.status === 'fulfilled'))
+        throw restored.reason
+      if (dumped.status === 'rejected') throw dumped.reason
     } catch (error) {
       end.abort(error)
       signal.throwIfAborted()
@@ -102,7 +110,7 @@ export class SideServers {
     })
     const [tail] = await settleAll([tailOf(program), feed])
     await ended(program, 'the restore', row, this.servers)
-    if (!tail.trimEnd().endsWith(restoredMark)) throw new Error('the dump is not whole: its end is missing')
+    if (!tail.trimEnd().endsWith(restoredMark)) throw notWhole
   }
 
   /** How many rows or keys there are, by the names of databases. */
