@@ -65,6 +65,7 @@ export {
 export * from './resource.js'
 export { keepForDays, type Retention } from './retention.js'
 export * from './route.js'
+export { RunLog } from './run-log.js'
 export * from './schedule.js'
 export * from './schema.js'
 export * from './serial.js'

@@ -1,4 +1,4 @@
-import { event } from 'busbar/sdk'
+import { event, service } from 'busbar/sdk'
 
 /** A backup of the platform has failed, or was cut off. */
 export const platformBackupFailed = event<{
@@ -7,3 +7,12 @@ export const platformBackupFailed = event<{
   /** A sentence, without secrets. */
   readonly reason: string
 }>('platform-backups.failed')
+
+/** What is to be readable when the installation is lost is encrypted to these; for built-in plugins. */
+export interface RecoveryRecipients {
+  /** age recipients, any of whose keys opens it; none where no recovery key was made. Rejects where they cannot be read. */
+  recipients(): Promise<readonly string[]>
+}
+export const recoveryRecipients = service<RecoveryRecipients>('platform-backups.recoveryRecipients', {
+  builtInOnly: true
+})

@@ -1,10 +1,10 @@
 import { isProblem } from 'busbar/sdk'
-import { RemoteError } from './remote/remote.js'
+import { S3Error } from 'busbar/sdk/s3'
 
 /** Why a backup failed, with what helps, for an admin to read. */
 export function backupFailure(error: unknown, directory: string): string {
   if (!(error instanceof Error)) return String(error)
-  if (error instanceof RemoteError || isProblem(error)) return error.message
+  if (error instanceof S3Error || isProblem(error)) return error.message
   const code = 'code' in error ? String(error.code) : ''
   switch (code) {
     case 'ENOSPC':

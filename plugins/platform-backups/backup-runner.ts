@@ -11,7 +11,7 @@ import type {
   Log,
   Secrets
 } from 'busbar/sdk'
-import { withTimeLimit } from 'busbar/sdk'
+import { RunLog, withTimeLimit } from 'busbar/sdk'
 import { platformBackupFailed } from './api.js'
 import { archiveName } from './archive/archive-name.js'
 import { partialEnding } from './archive/archive-writer.js'
@@ -20,7 +20,6 @@ import { backupFailure } from './backup-failure.js'
 import type { RecoveryKeyService } from './recovery-key-service.js'
 import type { RemoteService } from './remote-service.js'
 import { expired, type Retention } from './retention.js'
-import { RunLog } from './run-log.js'
 import type { OpenRun, RunStore } from './run-store.js'
 
 interface RunnerParts {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { Clock, Database } from 'busbar/sdk'
-import { isRecipient, makeKeyPair } from './archive/encryption.js'
+import { isRecipient, makeKeyPair } from 'busbar/sdk/age'
 import { problems } from './problems.js'
 
 interface RecoveryKeyRow {
@@ -78,7 +78,7 @@ export class RecoveryKeyService {
 /** The recipient that BACKUP_ENCRYPTION_KEY is, or that the file has which it names. Lines with `#` are comments. */
 export async function readRecipient(given: string | undefined): Promise<string | undefined> {
   if (given === undefined) return undefined
-  if (isRecipient(given)) return given
+  if (await isRecipient(given)) return given
   const text = await readFile(given, 'utf8').catch((error: unknown) => {
     throw new Error(
       'BACKUP_ENCRYPTION_KEY is neither an age recipient (age1…) nor a file that can be read: nothing is backed up before it is corrected',
@@ -89,7 +89,7 @@ export async function readRecipient(given: string | undefined): Promise<string |
     .split('\n')
     .map(line => line.trim())
     .find(line => line !== '' && !line.startsWith('#'))
-  if (found === undefined || !isRecipient(found))
+  if (found === undefined || !(await isRecipient(found)))
     throw new Error('the file that BACKUP_ENCRYPTION_KEY names holds no age recipient (age1…)')
   return found
 }

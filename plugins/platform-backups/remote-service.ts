@@ -1,7 +1,6 @@
 import type { Clock, SecretPlace, Secrets } from 'busbar/sdk'
+import { S3Bucket, S3Error, type S3Settings, s3Endpoint } from 'busbar/sdk/s3'
 import { problems } from './problems.js'
-import { type Remote, RemoteError, type RemoteSettings } from './remote/remote.js'
-import { S3Remote } from './remote/s3-remote.js'
 import type { RemoteRow, RemoteStore } from './remote-store.js'
 import type { RemoteBody, RemoteView } from './schemas.js'
 import type { Settings } from './settings.js'
@@ -14,7 +13,9 @@ interface RemoteParts {
 }
 
 /** What was saved over what the environment says; keys in clear. */
-interface CurrentRemote extends RemoteSettings {
+interface CurrentRemote extends S3Settings {
+  /** Before each name: `busbar/`. */
+  readonly prefix: string
   readonly enabled: boolean
 }
 
@@ -61,7 +62,7 @@ export class RemoteService {
     const remote = await this.open()
     if (remote === undefined) throw problems.remoteOff()
     await remote.remote.test({ signal }).catch((error: unknown) => {
-      throw error instanceof RemoteError ? problems.remoteFailed({ reason: error.message }) : error
+      throw error instanceof S3Error ? problems.remoteFailed({ reason: error.message }) : error
     })
   }
 
@@ -75,20 +76,20 @@ export class RemoteService {
     if (settings.accessKey === '' || settings.secretKey === '')
       return { ok: false, error: 'access_key or secret_key is empty' }
     try {
-      await new S3Remote(settings).test({ signal })
+      await new S3Bucket(settings).test({ signal })
       return { ok: true }
     } catch (error) {
-      if (error instanceof RemoteError) return { ok: false, error: error.message }
+      if (error instanceof S3Error) return { ok: false, error: error.message }
       throw error
     }
   }
 
   /** For a run; undefined where archives are not uploaded. */
-  async open(): Promise<{ readonly remote: Remote; readonly prefix: string } | undefined> {
+  async open(): Promise<{ readonly remote: S3Bucket; readonly prefix: string } | undefined> {
     const settings = this.#open((await this.parts.store.read()) ?? nothing)
     if (!settings.enabled) return undefined
     if (settings.bucket === '') throw problems.bucketMissing()
-    return { remote: new S3Remote(settings), prefix: settings.prefix }
+    return { remote: new S3Bucket(settings), prefix: settings.prefix }
   }
 
   #changed(row: RemoteRow, body: RemoteBody): RemoteRow {
@@ -155,20 +156,8 @@ const viewOf = ({
   use_ssl: useSsl
 })
 
-/** People write addresses: the scheme is what `use_ssl` says. */
 function hostOf(endpoint: string): string {
-  const text = endpoint.trim()
-  if (text === '') return ''
-  const address = /^https?:\/\//.test(text) ? text : `https://${text}`
-  const url = URL.canParse(address) ? new URL(address) : undefined
-  if (
-    url === undefined ||
-    url.pathname !== '/' ||
-    url.search !== '' ||
-    url.hash !== '' ||
-    url.username !== '' ||
-    url.password !== ''
-  )
-    throw problems.endpointInvalid({ endpoint: text })
-  return url.host
+  const host = s3Endpoint(endpoint)
+  if (host === undefined) throw problems.endpointInvalid({ endpoint: endpoint.trim() })
+  return host
 }

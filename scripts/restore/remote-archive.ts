@@ -4,9 +4,8 @@ import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Settings } from '../../core/config/environment.js'
 import { archiveTime } from '../../plugins/platform-backups/archive/archive-name.js'
-import type { Remote } from '../../plugins/platform-backups/remote/remote.js'
-import { S3Remote } from '../../plugins/platform-backups/remote/s3-remote.js'
 import { RestoreError } from '../../plugins/platform-backups/restore/restore-target.js'
+import { S3Bucket } from '../../sdk/s3/index.js'
 
 interface Found {
   readonly key: string
@@ -16,7 +15,7 @@ interface Found {
 }
 
 /** The bucket of the environment: what was saved in the platform is in the archive. */
-function openRemote({ variable }: Settings): { readonly remote: Remote; readonly prefix: string } {
+function openRemote({ variable }: Settings): { readonly remote: S3Bucket; readonly prefix: string } {
   const need = (name: string): string => {
     const value = variable(name)
     if (value === undefined) throw new RestoreError(`set ${name}: it says where the archive is`)
@@ -25,11 +24,10 @@ function openRemote({ variable }: Settings): { readonly remote: Remote; readonly
   const prefix = variable('BACKUP_S3_PREFIX') ?? 'busbar/'
   return {
     prefix,
-    remote: new S3Remote({
+    remote: new S3Bucket({
       endpoint: variable('BACKUP_S3_ENDPOINT') ?? '',
       region: variable('BACKUP_S3_REGION') ?? 'us-east-1',
       bucket: need('BACKUP_S3_BUCKET'),
-      prefix,
       useSsl: variable('BACKUP_S3_USE_SSL') !== 'false',
       accessKey: need('BACKUP_S3_ACCESS_KEY'),
       secretKey: need('BACKUP_S3_SECRET_KEY')
@@ -37,7 +35,7 @@ function openRemote({ variable }: Settings): { readonly remote: Remote; readonly
   }
 }
 
-async function find(remote: Remote, prefix: string, signal: AbortSignal): Promise<Found[]> {
+async function find(remote: S3Bucket, prefix: string, signal: AbortSignal): Promise<Found[]> {
   const found: Found[] = []
   for await (const { key, bytes } of remote.list(prefix, { signal })) {
     const name = key.slice(prefix.length)

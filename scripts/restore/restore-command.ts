@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util'
 import { readSettings, SettingError } from '../../core/config/environment.js'
 import { isEncrypted } from '../../plugins/platform-backups/archive/archive-reader.js'
-import { recipientOf } from '../../plugins/platform-backups/archive/encryption.js'
 import { ArchiveError } from '../../plugins/platform-backups/archive/manifest.js'
-import { RemoteError } from '../../plugins/platform-backups/remote/remote.js'
 import { restore, resume } from '../../plugins/platform-backups/restore/restore.js'
 import { RestoreError } from '../../plugins/platform-backups/restore/restore-target.js'
+import { recipientOf } from '../../sdk/age/index.js'
+import { S3Error } from '../../sdk/s3/index.js'
 import { openTarget } from './open-target.js'
 import { readRecoveryKey } from './recovery-key.js'
 import { downloadArchive, listArchives } from './remote-archive.js'
@@ -109,7 +109,7 @@ function explained(error: unknown, ended: AbortSignal): string {
   const isKnown =
     error instanceof RestoreError ||
     error instanceof ArchiveError ||
-    error instanceof RemoteError ||
+    error instanceof S3Error ||
     error instanceof SettingError
   if (isKnown || process.env.LOG_LEVEL !== 'debug') return error.message
   return error.stack ?? error.message

@@ -23,6 +23,27 @@ export const extensions: Readonly<Record<string, Extension>> = {
     admin: true,
     reason: 'what archives are encrypted to, and what is needed to restore them'
   },
+  'POST /api/projects/{projectId}/databases/{databaseId}/backups/{backupId}/check': {
+    scope: 'write',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'whether a backup is worth something is tried when somebody wants to know'
+  },
+  'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups/{backupId}/check': {
+    scope: 'write',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'the same of a volume'
+  },
+  'DELETE /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups/{backupId}': {
+    scope: null,
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'backups of volumes take room too, and go as those of databases do'
+  },
   'GET /api/builders': {
     scope: 'read',
     session: true,
@@ -251,6 +272,21 @@ const myRole = {
   my_role: 'what the caller may do in the project: viewer, editor, owner, or admin of one of others'
 }
 
+const backup = {
+  encrypted: 'whether the file is encrypted',
+  sha256: 'what it may be compared with by hand',
+  format: 'how the dump in it is written',
+  version: 'what it was made of',
+  proof: 'whether it was restored as a proof, when, how long that took and how many rows there were'
+}
+
+const backupConfig = {
+  time_zone: 'the time zone that the schedules are read in',
+  drill_schedule: 'when the newest backup is restored as a proof'
+}
+
+const backupConfigAnswer = { ...backupConfig, next_run_at: 'when the next backup is due' }
+
 /** Fields that the contract does not name: by its schema, or by the operation where it has none; each with the reason why it exists. */
 export const fields: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   setupRequest: { code: 'the one-time code that a platform open to the network asks for' },
@@ -290,6 +326,22 @@ export const fields: Readonly<Record<string, Readonly<Record<string, string>>>> 
     owner: 'the project whose network it is',
     container_count: 'how many containers are connected, where not all are told'
   },
+  databaseBackupResponse: backup,
+  volumeBackupResponse: backup,
+  projectBackupActivityResponse: backup,
+  orphanedBackupResponse: backup,
+  databaseBackupConfigRequest: backupConfig,
+  volumeBackupConfigRequest: backupConfig,
+  databaseBackupConfigResponse: backupConfigAnswer,
+  volumeBackupConfigResponse: backupConfigAnswer,
+  appVolumeBackupConfigResponse: backupConfigAnswer,
+  restoreDatabaseRequest: { from_other: 'that it is a backup of another database is intended' },
+  'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups/{backupId}/restore':
+    {
+      target_volume_id: 'another volume that it is restored into'
+    },
+  'POST /api/projects/{projectId}/backup-destinations/test': { error: 'why it does not work' },
+  'POST /api/projects/{projectId}/backup-destinations/{destId}/test': { error: 'why it does not work' },
   'POST /api/backups/remote/test': { error: 'why it does not work, and what helps' },
   invitationResponse: {
     link: 'an administrator can hand on the invitation where no mail is sent'

@@ -17,6 +17,8 @@ const without: Readonly<Record<string, string>> = {
   RevealDeployHook: 'reads something',
   TestProjectRegistryAccount: 'asks something',
   TestRegistryAccount: 'asks something',
+  TestBackupDestination: 'asks something',
+  TestBackupDestinationParams: 'asks something',
   TestBackupRemote: 'asks something',
   TestBackupRemoteParams: 'asks something',
   MarkNotificationRead: 'sets what there is',

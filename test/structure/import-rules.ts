@@ -16,7 +16,8 @@ const homes: Readonly<Record<string, readonly string[]>> = {
   // The durable queue is given its pool.
   pg: ['core/database/', 'core/jobs/worker-connections.ts', 'embedded-postgres/'],
   awilix: ['core/services/'],
-  'age-encryption': ['plugins/platform-backups/'],
+  '@aws-sdk/client-s3': ['sdk/s3/'],
+  'age-encryption': ['sdk/age/'],
   otplib: ['plugins/identity/'],
   '@node-rs/argon2': ['plugins/identity/'],
   dockerode: ['plugins/runtime-docker/'],
@@ -25,6 +26,9 @@ const homes: Readonly<Record<string, readonly string[]>> = {
   'prom-client': ['plugins/metrics/'],
   qrcode: ['plugins/identity/']
 }
+
+/** What of the SDK plugins import: the whole, and what only few need. */
+const sdkEntries = ['busbar/sdk', 'busbar/sdk/http1', 'busbar/sdk/age', 'busbar/sdk/s3']
 
 /** The only files outside its folder that may start the embedded PostgreSQL. */
 const startersOfEmbedded = ['core/kernel.ts', 'sdk/testing/cluster.ts']
@@ -154,9 +158,9 @@ function pluginFault(
   plugins: ReadonlyMap<string, Dependencies>
 ): string | null {
   if (target.kind === 'sdk')
-    return ['busbar/sdk', 'busbar/sdk/http1'].includes(edge.specifier)
+    return sdkEntries.includes(edge.specifier)
       ? null
-      : 'plugins import the sdk as busbar/sdk, or busbar/sdk/http1'
+      : `plugins import the sdk as ${sdkEntries.join(', or ')}`
   if (target.kind !== 'plugin') return "plugins import the sdk and each other's api.ts only"
   if (target.folder === zone.folder)
     return zone.isApi && !target.isApi && edge.to !== `${zone.folder}problems.ts`

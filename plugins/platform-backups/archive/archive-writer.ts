@@ -4,8 +4,8 @@ import { open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
+import { encrypting } from 'busbar/sdk/age'
 import { pack as makePack, type Pack } from 'tar-stream'
-import { encrypting } from './encryption.js'
 import type { Manifest, PartFacts } from './manifest.js'
 
 /** Of a file that is being written: nobody takes half of an archive for one. */

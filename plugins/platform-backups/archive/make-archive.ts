@@ -1,9 +1,9 @@
 import type { BulkConnection, Installation } from 'busbar/sdk'
+import { encryptBytes } from 'busbar/sdk/age'
 import type { Table } from '../database/catalog.js'
 import { withSnapshot } from '../database/snapshot.js'
 import { addFiles, findFiles } from '../files/data-files.js'
 import { type AddPart, writeArchive } from './archive-writer.js'
-import { encryptBytes } from './encryption.js'
 import { formatName, formatVersion, type Manifest, type PartFacts, type TablePart } from './manifest.js'
 
 interface ArchiveRequest {

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { type Test, test } from 'tap'
+import { makeKeyPair } from '../../../sdk/age/index.js'
 import { bytesOf, isEncrypted, readParts, verifyArchive } from '../archive/archive-reader.js'
 import { gzipHead, manifestName, writeArchive } from '../archive/archive-writer.js'
-import { makeKeyPair } from '../archive/encryption.js'
 import { formatName, type Manifest, type TablePart } from '../archive/manifest.js'
 
 async function folder(t: Test): Promise<string> {

@@ -1,9 +1,9 @@
-import type { Clock } from 'busbar/sdk'
+import type { Clock } from './kernel.js'
 
 /** As long as anybody reads; what comes later is left out, and said to be. */
 const longest = 256 * 1024
 
-/** What a run did: one JSON object a line. */
+/** What a run of something did, for people to read: one JSON object a line, `time` and `message`. */
 export class RunLog {
   #text: string
   #isFull = false

@@ -1,6 +1,6 @@
-import { RemoteError, type RemoteSettings } from './remote.js'
+import { S3Error, type S3Settings } from './settings.js'
 
-type Place = Pick<RemoteSettings, 'bucket' | 'region'> & { readonly host: string }
+type Place = Pick<S3Settings, 'bucket' | 'region'> & { readonly host: string }
 
 interface Fault {
   readonly name?: unknown
@@ -39,12 +39,12 @@ const cutOff: ReadonlySet<string> = new Set([
 ])
 
 /** What a store, or the way there, has refused, in words of ours: its own may be of anybody. */
-export function remoteFailure(error: unknown, place: Place): Error {
-  if (error instanceof RemoteError) return error
-  if (!(error instanceof Error)) return new RemoteError(`the store at ${place.host} failed`)
+export function s3Failure(error: unknown, place: Place): Error {
+  if (error instanceof S3Error) return error
+  if (!(error instanceof Error)) return new S3Error(`the store at ${place.host} failed`)
   const status = (error as Fault).$metadata?.httpStatusCode
   const code = codeOf(error)
-  return new RemoteError(sentence(place, code, status), { cause: error })
+  return new S3Error(sentence(place, code, status), { cause: error })
 }
 
 function sentence({ host, bucket, region }: Place, code: string, status: number | undefined): string {

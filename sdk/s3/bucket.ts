@@ -1,8 +1,9 @@
 import type { Readable } from 'node:stream'
 import type { S3Client } from '@aws-sdk/client-s3'
-import { withTimeLimit } from 'busbar/sdk'
-import { type Remote, RemoteError, type RemoteObject, type RemoteSettings } from './remote.js'
-import { remoteFailure } from './remote-failure.js'
+import { withTimeLimit } from '../time-limit.js'
+import { s3Failure } from './failure.js'
+import { partsOf } from './parts.js'
+import { S3Error, type S3Object, type S3Settings } from './settings.js'
 
 /** The client takes a while to load and some memory: only who has a remote pays for it. */
 const loadSdk = async () => await import('@aws-sdk/client-s3')
@@ -21,73 +22,91 @@ interface Options {
 }
 
 /** A bucket of Amazon S3 or of a store that speaks its protocol. */
-export class S3Remote implements Remote {
-  readonly #settings: RemoteSettings
+export class S3Bucket {
+  readonly #settings: S3Settings
   readonly #host: string
 
-  constructor(settings: RemoteSettings) {
+  constructor(settings: S3Settings) {
     this.#settings = settings
     this.#host = settings.endpoint === '' ? `s3.${settings.region}.amazonaws.com` : settings.endpoint
   }
 
-  /** In parts of which one is held, and each of which is sent again when a request fails. */
-  async put(key: string, content: Readable, { signal }: Options): Promise<void> {
+  /**
+   * Stores what `content` gives until its end: whole, or not at all. In parts, of which one is sent while the next is filled, and
+   * each of which is sent again when a request fails.
+   */
+  async put(key: string, content: AsyncIterable<Buffer>, { signal }: Options): Promise<void> {
     const { bucket: Bucket } = this.#settings
-    await this.#with(signal, async (client, sdk) => {
-      const parts = partsOf(content)
-      const first = await parts.next()
-      const head = first.done === true ? Buffer.alloc(0) : first.value
-      const second = await parts.next()
-      if (second.done === true) {
-        await client.send(new sdk.PutObjectCommand({ Bucket, Key: key, Body: head }), { abortSignal: signal })
-        return
-      }
-      const begun = await client.send(new sdk.CreateMultipartUploadCommand({ Bucket, Key: key }), {
-        abortSignal: signal
-      })
-      const UploadId = begun.UploadId
-      if (UploadId === undefined) throw new RemoteError(`${this.#host} has not begun an upload`)
-      try {
-        const done: Array<{ PartNumber: number; ETag: string | undefined }> = []
-        const send = async (Body: Buffer): Promise<void> => {
-          const PartNumber = done.length + 1
-          const { ETag } = await client.send(
-            new sdk.UploadPartCommand({ Bucket, Key: key, UploadId, PartNumber, Body }),
+    const parts = partsOf(content, partBytes)
+    try {
+      await this.#with(signal, async (client, sdk) => {
+        const first = await parts.next()
+        const head = first.done === true ? Buffer.alloc(0) : first.value
+        if (head.length < partBytes) {
+          await client.send(new sdk.PutObjectCommand({ Bucket, Key: key, Body: head }), {
+            abortSignal: signal
+          })
+          return
+        }
+        const begun = await client.send(new sdk.CreateMultipartUploadCommand({ Bucket, Key: key }), {
+          abortSignal: signal
+        })
+        const UploadId = begun.UploadId
+        if (UploadId === undefined) throw new S3Error(`${this.#host} has not begun an upload`)
+        try {
+          const done: Array<{ PartNumber: number; ETag: string | undefined }> = []
+          const send = async (Body: Buffer, PartNumber: number): Promise<void> => {
+            const { ETag } = await client.send(
+              new sdk.UploadPartCommand({ Bucket, Key: key, UploadId, PartNumber, Body }),
+              { abortSignal: signal }
+            )
+            done.push({ PartNumber, ETag })
+          }
+          let number = 1
+          let sending = send(head, number)
+          // It is awaited, though later.
+          sending.catch(() => {})
+          for await (const part of parts) {
+            await sending
+            sending = send(part, ++number)
+            sending.catch(() => {})
+          }
+          await sending
+          await client.send(
+            new sdk.CompleteMultipartUploadCommand({
+              Bucket,
+              Key: key,
+              UploadId,
+              MultipartUpload: { Parts: done }
+            }),
             { abortSignal: signal }
           )
-          done.push({ PartNumber, ETag })
+        } catch (error) {
+          // Beyond the abort of the upload, which may be why it failed.
+          const command = new sdk.AbortMultipartUploadCommand({ Bucket, Key: key, UploadId })
+          await withTimeLimit(
+            { ms: abortMs },
+            async abortSignal => await client.send(command, { abortSignal })
+          ).catch(() => {})
+          throw error
         }
-        await send(head)
-        await send(second.value)
-        for await (const part of parts) await send(part)
-        await client.send(
-          new sdk.CompleteMultipartUploadCommand({
-            Bucket,
-            Key: key,
-            UploadId,
-            MultipartUpload: { Parts: done }
-          }),
-          { abortSignal: signal }
-        )
-      } catch (error) {
-        // Beyond the abort of the upload, which may be why it failed.
-        const command = new sdk.AbortMultipartUploadCommand({ Bucket, Key: key, UploadId })
-        await withTimeLimit(
-          { ms: abortMs },
-          async abortSignal => await client.send(command, { abortSignal })
-        ).catch(() => {})
-        throw error
-      }
-    }).finally(() => {
-      content.destroy()
-    })
+      })
+    } finally {
+      // Who gives the content hears that nobody takes any more of it.
+      await parts.return(undefined).catch(() => {})
+    }
   }
 
-  async get(key: string, { signal }: Options): Promise<Readable> {
+  /** From the byte `from` on. */
+  async get(key: string, { signal, from = 0 }: Options & { readonly from?: number }): Promise<Readable> {
     const { client, sdk } = await this.#open()
     try {
       const { Body } = await client.send(
-        new sdk.GetObjectCommand({ Bucket: this.#settings.bucket, Key: key }),
+        new sdk.GetObjectCommand({
+          Bucket: this.#settings.bucket,
+          Key: key,
+          ...(from > 0 ? { Range: `bytes=${from}-` } : {})
+        }),
         { abortSignal: signal }
       )
       const stream = Body as Readable
@@ -101,6 +120,23 @@ export class S3Remote implements Remote {
     }
   }
 
+  /** How long the object is; null where there is none. */
+  async size(key: string, { signal }: Options): Promise<number | null> {
+    let bytes: number | null = null
+    await this.#with(signal, async (client, sdk) => {
+      const command = new sdk.HeadObjectCommand({ Bucket: this.#settings.bucket, Key: key })
+      bytes = await client.send(command, { abortSignal: signal }).then(
+        ({ ContentLength = 0 }) => ContentLength,
+        (error: unknown) => {
+          if (statusOf(error) === 404) return null
+          throw error
+        }
+      )
+    })
+    return bytes
+  }
+
+  /** Nothing there is no failure. */
   async remove(key: string, { signal }: Options): Promise<void> {
     await this.#with(signal, async (client, sdk) => {
       await client.send(new sdk.DeleteObjectCommand({ Bucket: this.#settings.bucket, Key: key }), {
@@ -109,6 +145,7 @@ export class S3Remote implements Remote {
     })
   }
 
+  /** Takes away what uploads of that key have left half. */
   async removeParts(key: string, { signal }: Options): Promise<void> {
     const { bucket: Bucket } = this.#settings
     await this.#with(signal, async (client, sdk) => {
@@ -124,7 +161,7 @@ export class S3Remote implements Remote {
     })
   }
 
-  async *list(prefix: string, { signal }: Options): AsyncGenerator<RemoteObject> {
+  async *list(prefix: string, { signal }: Options): AsyncGenerator<S3Object> {
     const { client, sdk } = await this.#open()
     try {
       let ContinuationToken: string | undefined
@@ -144,6 +181,7 @@ export class S3Remote implements Remote {
     }
   }
 
+  /** Resolves when the bucket is there and lets these keys in. */
   async test({ signal }: Options): Promise<void> {
     await this.#with(signal, async (client, sdk) => {
       await client.send(new sdk.HeadBucketCommand({ Bucket: this.#settings.bucket }), { abortSignal: signal })
@@ -164,7 +202,7 @@ export class S3Remote implements Remote {
 
   #failure(error: unknown, signal: AbortSignal): unknown {
     if (signal.aborted) return signal.reason
-    return remoteFailure(error, { ...this.#settings, host: this.#host })
+    return s3Failure(error, { ...this.#settings, host: this.#host })
   }
 
   async #open(): Promise<{ readonly client: S3Client; readonly sdk: Sdk }> {
@@ -186,23 +224,5 @@ export class S3Remote implements Remote {
   }
 }
 
-/** All but the last have the same length. */
-async function* partsOf(content: Readable): AsyncGenerator<Buffer> {
-  let held: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of content as AsyncIterable<Buffer>) {
-    let rest = chunk
-    while (bytes + rest.length >= partBytes) {
-      const room = partBytes - bytes
-      yield Buffer.concat([...held, rest.subarray(0, room)], partBytes)
-      rest = rest.subarray(room)
-      held = []
-      bytes = 0
-    }
-    if (rest.length > 0) {
-      held.push(rest)
-      bytes += rest.length
-    }
-  }
-  if (bytes > 0) yield Buffer.concat(held, bytes)
-}
+const statusOf = (error: unknown): number | undefined =>
+  (error as { readonly $metadata?: { readonly httpStatusCode?: number } } | null)?.$metadata?.httpStatusCode
