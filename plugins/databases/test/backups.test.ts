@@ -61,12 +61,12 @@ test('a PostgreSQL database is restored as it was, with all of its databases', a
     const proof = await until(
       async () => {
         const found = (await ann.get(`${made.path}/backups`)).body[0].proof
-        return found?.status === 'passed' || found?.status === 'failed' ? found : undefined
+        return found?.status === 'proven' || found?.status === 'failed' ? found : undefined
       },
       'the drill to end',
       longMs
     )
-    t.match(proof, { status: 'passed', rows: 5001 })
+    t.match(proof, { status: 'proven', rows: 5001 })
   })
   await sql('drop table kept; create table later (n integer)')
   await sql('drop database stock')

@@ -113,7 +113,7 @@ export async function engineContract(t: Test, lab: Lab, one: EngineCase): Promis
         ])
         return { ...end, isWhole: output.trimEnd().endsWith(restoredMark) }
       }
-      const cut = await restore(whole.subarray(0, Math.floor(whole.length * 0.9)))
+      const cut = await restore(whole.subarray(0, Math.floor(whole.length * 0.5)))
       t.notOk(cut.exitCode === 0 && cut.isWhole, 'what is cut off is not taken for whole')
       await runtime.remove(side)
       const fresh = await emptyServer(second, database)
