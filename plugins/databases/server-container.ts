@@ -164,13 +164,19 @@ export class ServerContainer {
   clean(row: DatabaseRow, text: string): string {
     const scope = this.parts.secrets.scope()
     try {
-      scope.redact(Object.values(this.parts.sealed.open(row)).filter(value => value.length >= 6))
+      scope.redact(secretsOf(row, this.parts.sealed.open(row)))
       return scope.clean(text).slice(0, 2000)
     } finally {
       scope.release()
     }
   }
 }
+
+/** Names are no secrets; of variables that are somebody's own, it is not known which are. */
+const secretsOf = ({ type }: DatabaseRow, credentials: Readonly<Record<string, string>>): string[] =>
+  Object.entries(credentials)
+    .filter(([key, value]) => (type === 'other' ? value.length >= 6 : key.includes('password')))
+    .map(([, value]) => value)
 
 const connectMs = 3000
 

@@ -163,7 +163,10 @@ test('a database of any kind', async t => {
     const restore = await restored(lab, made, backupId)
     t.match(restore, { status: 'succeeded' }, restore.log)
     await untilStatus(ann, made.path, 'running')
-    t.equal(await runIn(k, made.id, ['sh', '-c', 'cat /data/kept; ls /data/later 2>/dev/null || true']), 'one')
+    t.equal(
+      await runIn(k, made.id, ['sh', '-c', 'cat /data/kept; ls /data/later 2>/dev/null || true']),
+      'one'
+    )
   })
 
   await t.test('that does not start has failed, and says why', async t => {

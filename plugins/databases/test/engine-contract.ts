@@ -113,11 +113,11 @@ export async function engineContract(t: Test, lab: Lab, one: EngineCase): Promis
         ])
         return { ...end, isWhole: output.trimEnd().endsWith(restoredMark) }
       }
-      const cut = await restore(whole.subarray(0, Math.floor(whole.length * 0.5)))
+      const cut = await restore(side, whole.subarray(0, Math.floor(whole.length * 0.5)))
       t.notOk(cut.exitCode === 0 && cut.isWhole, 'what is cut off is not taken for whole')
       await runtime.remove(side)
       const fresh = await emptyServer(second, database)
-      t.match(await restore(whole), { exitCode: 0, isWhole: true })
+      t.match(await restore(fresh, whole), { exitCode: 0, isWhole: true })
       for (const { command, says } of one.asks(database)) {
         const lines: string[] = []
         await runtime.exec(fresh, command.argv, {

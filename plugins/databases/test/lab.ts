@@ -16,6 +16,9 @@ export interface Made {
   readonly slug: string
 }
 
+/** The first start of a server writes its system tables. */
+const runningMs = 120_000
+
 type KernelOptions = NonNullable<Parameters<typeof createTestKernel>[0]>
 
 /** A platform with a project; what it has made on the engine goes with it. */
@@ -49,10 +52,14 @@ export async function createDatabase({ ann, all }: Lab, body: object): Promise<M
 }
 
 export async function untilRunning(client: TestClient, path: string): Promise<void> {
-  const found = await until(async () => {
-    const { body } = await client.get(path)
-    return body.status === 'running' || body.status === 'failed' ? body : undefined
-  }, 'the database to run')
+  const found = await until(
+    async () => {
+      const { body } = await client.get(path)
+      return body.status === 'running' || body.status === 'failed' ? body : undefined
+    },
+    'the database to run',
+    runningMs
+  )
   if (found.status === 'failed') throw new Error(`it failed: ${found.status_detail}`)
 }
 

@@ -86,17 +86,20 @@ test('an upgrade that fails leaves the old server whole', async t => {
   })
 
   await t.test('where what is in it cannot be restored', async t => {
-    // A function that the new server does not take: found by the trial, before anything is stopped.
-    await sql(`create function wrong() returns integer language sql as 'select 1'`)
-    await sql(`update pg_proc set prosrc = 'select nothing_like_this()' where proname = 'wrong'`)
+    // Rows that were allowed when they came, and are not any more: found by the trial, before anything is stopped.
+    await sql(`create function allowed() returns boolean language plpgsql immutable as
+      $$ begin return current_setting('lab.flag', true) = 'on'; end $$`)
+    await sql(
+      `set lab.flag = 'on'; create table guarded (n integer check (allowed())); insert into guarded values (1)`
+    )
     const before = (await k.query<{ container_id: string }>('select container_id from databases.database'))[0]
     await ann.post(`${made.path}/upgrade`, { target_version: '15' })
     const upgrade = await untilUpgraded(lab, made)
-    t.match(upgrade, { phase: 'failed', error: /nothing_like_this/ }, upgrade.log)
+    t.match(upgrade, { phase: 'failed', error: /violates check constraint/ }, upgrade.log)
     await untilRunning(ann, made.path)
     const after = (await k.query<{ container_id: string }>('select container_id from databases.database'))[0]
     t.same(after, before, 'it was never stopped')
-    await sql('drop function wrong()')
+    await sql('drop table guarded')
   })
 
   t.match((await ann.get(made.path)).body, { version: '14', status: 'running' })
