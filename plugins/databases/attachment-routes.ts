@@ -1,3 +1,4 @@
+import { inApplication } from 'busbar/api/applications'
 import { allow, pagedList, type RouteDeclarer, statusResponse } from 'busbar/sdk'
 import { inDatabase } from './api.js'
 import type { Databases } from './databases.js'
@@ -7,7 +8,7 @@ import { attachment, attachmentBody } from './schemas.js'
 const group = 'Databases'
 const all = '/api/projects/:projectId/databases/:databaseId/attachments'
 const one = `${all}/:applicationId` as const
-const both = { param: 'projectId', chain: { databaseId: 'database', applicationId: 'application' } } as const
+const both = { param: 'projectId', chain: { ...inDatabase.chain, ...inApplication.chain } } as const
 const id = { param: 'databaseId' } as const
 
 /** Which applications get the connection of a database as variables. */

@@ -12,7 +12,7 @@ import type {
 } from 'busbar/api/backups'
 import type { EngineDiskReader } from 'busbar/api/builds'
 import type { ContainerRuntime } from 'busbar/api/containers'
-import { type Clock, type Database, isUuid, type OptionalHandle, type ProjectId } from 'busbar/sdk'
+import { type Clock, type Database, isUuid, type OptionalHandle, Problem, type ProjectId } from 'busbar/sdk'
 import type { BackupRunner } from './backup-runner.js'
 import type { DatabaseRow } from './database-row.js'
 import type { DatabaseService } from './database-service.js'
@@ -50,6 +50,10 @@ type Blueprint = Pick<
   | 'cpu_limit'
   | 'memory_limit'
 > & { readonly credentials: Readonly<Record<string, string>> }
+
+/** Of an operation of the plugin `backups`, which declares it. */
+const nameTaken = (slug: string): Problem =>
+  new Problem(409, 'E_DATABASE_TAKEN', `there is a database ${slug} again: restore into that one`)
 
 const lookEveryMs = 500
 
@@ -169,7 +173,7 @@ export class DatabaseBackupSource implements BackupSource {
       updated_at: now
     }
     await db.transaction(async tx => {
-      if (await store.hasSlug(kept.slug, tx)) throw problems.nameTaken({ slug: kept.slug })
+      if (await store.hasSlug(kept.slug, tx)) throw nameTaken(kept.slug)
       await databases.insert(row, tx)
     })
     return { id, answer: { ...(await databases.get(of.projectId as ProjectId, id)) } }

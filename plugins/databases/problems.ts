@@ -36,8 +36,6 @@ export const problems = problemTable({
   ],
   olderVersion: [400, 'E_DATABASE_OLDER_VERSION', '{reason}', { field: 'target_version' }],
   noUpgrade: [404, 'E_DATABASE_NO_UPGRADE', 'the database has no upgrade whose old volume is kept'],
-  nameTaken: [409, 'E_DATABASE_NAME_TAKEN', 'there is a database {slug} again', 'restore into that one'],
-  noPort: [503, 'E_DATABASE_PORT', 'no port of this machine could be opened: {reason}'],
   unreadable: [
     500,
     'E_DATABASE_UNREADABLE',
