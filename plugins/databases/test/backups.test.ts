@@ -87,7 +87,8 @@ test('a PostgreSQL database is restored as it was, with all of its databases', a
   await t.test('also while it is stopped, and it stays stopped', async t => {
     await sql('drop table kept')
     await ann.post(`${made.path}/stop`)
-    t.match(await restored(lab, made, backupId), { status: 'succeeded' })
+    const again = await restored(lab, made, backupId)
+    t.match(again, { status: 'succeeded' }, `${again.error} ${again.log}`)
     await untilStatus(ann, made.path, 'stopped')
     t.match(await ann.post(`${made.path}/start`), { status: 200 })
     await until(async () => (await sql('select sum(n) from kept').catch(() => '')) === '12502500', 'its data')
