@@ -64,8 +64,8 @@ export class AttachmentStore {
     applicationId: string
   ): Promise<ReadonlyArray<DatabaseRow & { readonly variables: AttachmentVariables }>> {
     return await this.db.sql(
-      `select ${prefixed}, a.variables from $schema.attachment a join $schema.database d on d.id = a.database_id
-      where a.application_id = ? and d.deleting_at is null order by a.created_at, d.id`,
+      `select ${prefixed}, given.variables from $schema.attachment given join $schema.database d on d.id = given.database_id
+      where given.application_id = ? and d.deleting_at is null order by given.created_at, d.id`,
       [applicationId]
     )
   }

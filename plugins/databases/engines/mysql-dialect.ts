@@ -130,4 +130,4 @@ const userOf = (slug: string): string =>
     .replace(/-/g, '_')
     .replace(/^[^a-z_]+/, '')
     .slice(0, longestUser)
-    .replace(/_+$/, '') || 'app'
+    .replace(/(?<!_)_+$/, '') || 'app'
