@@ -60,7 +60,7 @@ names=$(sql -e "${names}")
 while IFS= read -r name; do
   [ -n "$name" ] || continue
   printf '=%s\\n' "$name"
-  counts=$(sql "$name" -e "select concat('select count(*) from \`', replace(table_name, '\`', '\`\`'), '\`;') from information_schema.tables where table_schema = database() and table_type = 'BASE TABLE' order by table_name")
+  counts=$(sql "$name" -e "select concat('select count(*) from ', char(96), replace(table_name, char(96), concat(char(96), char(96))), char(96), ';') from information_schema.tables where table_schema = database() and table_type = 'BASE TABLE' order by table_name")
   [ -z "$counts" ] || printf '%s\\n' "$counts" | sql "$name"
 done <<END
 $names
