@@ -1,5 +1,6 @@
 import { pipeline } from 'node:stream/promises'
 import { containerRuntime } from 'busbar/api/containers'
+import { until } from 'busbar/sdk/testing'
 import type { Test } from 'tap'
 import { type DatabaseEngine, type EngineCommand, type EngineDatabase, restoredMark } from '../api.js'
 import { containerOf, createDatabase, type Lab, type Made, runIn } from './lab.js'
@@ -98,8 +99,8 @@ export async function engineContract(t: Test, lab: Lab, one: EngineCase): Promis
 
       // As an empty server is made: with the credentials of the one that was dumped.
       const side = await emptyServer(second, database)
-      const restore = async (content: Buffer) => {
-        const program = await runtime.openProgram(side, dump.restore(database).argv, {
+      const restore = async (server: string, content: Buffer) => {
+        const program = await runtime.openProgram(server, dump.restore(database).argv, {
           env: dump.restore(database).env,
           signal: never
         })
@@ -157,10 +158,12 @@ export async function engineContract(t: Test, lab: Lab, one: EngineCase): Promis
     await runtime.start(id)
     const ready = engine.ready(of)
     if (ready === null) return id
-    for (let tries = 0; tries < 300; tries += 1) {
-      const code = await runtime.exec(id, ready.argv, { env: ready.env, onLine: () => {}, signal: never })
-      if (code === 0) return id
-    }
-    throw new Error('the empty server does not answer')
+    await until(
+      async () =>
+        (await runtime.exec(id, ready.argv, { env: ready.env, onLine: () => {}, signal: never })) === 0,
+      'the empty server to answer',
+      120_000
+    )
+    return id
   }
 }

@@ -1,4 +1,5 @@
-import { test } from 'tap'
+import Docker from 'dockerode'
+import { type Test, test } from 'tap'
 import { requireDatabaseImages } from '../../../lab/database-images.js'
 import type { EngineCommand, EngineDatabase } from '../api.js'
 import { engine as mariadb } from '../engines/mariadb.js'
@@ -152,12 +153,15 @@ for (const [name, one] of Object.entries(cases))
   test(name, async t => {
     if (!(await requireDatabaseImages(t))) return
     const lab = await startLab(t, {})
-    if (one.body.type === 'mysql') await standIn(lab.ann)
+    if (one.body.type === 'mysql') await standIn(t)
     await engineContract(t, lab, one)
   })
 
 /** See `mysqlCase`. */
-async function standIn(_client: unknown): Promise<void> {
-  const { default: Docker } = await import('dockerode')
-  await new Docker().getImage('mariadb:10.11').tag({ repo: 'mysql', tag: '10.11' })
+async function standIn(t: Test): Promise<void> {
+  const docker = new Docker()
+  await docker.getImage('mariadb:10.11').tag({ repo: 'mysql', tag: '10.11' })
+  t.teardown(async () => {
+    await docker.getImage('mysql:10.11').remove({ force: true })
+  })
 }
