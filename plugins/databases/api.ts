@@ -151,10 +151,3 @@ export interface DatabaseEngineKind {
   load(): Promise<DatabaseEngine>
 }
 export const databaseEngines = extensionPoint<DatabaseEngineKind>('databases.engines')
-
-/** A database that works on something for the platform is left alone until that is over. */
-export const databaseBusy: ProblemKind = Object.freeze({
-  status: 409,
-  code: 'E_DATABASE_BUSY_NOW',
-  message: 'the database is being created, upgraded, backed up or restored'
-})

@@ -183,8 +183,11 @@ export class DatabaseBackupSource implements BackupSource {
     for (;;) {
       const row = await this.parts.store.find(id)
       if (row === undefined) throw problems.notFound({ databaseId: id })
-      if (row.status === 'running') return
-      if (row.task === null) throw new Error(`the database does not run: ${row.status_detail ?? row.status}`)
+      // One that is stopped, or has failed, is restored as well; what was never made is not.
+      if (row.task !== 'provision') {
+        if (row.initialized_at !== null) return
+        throw new Error(`the database could not be made: ${row.status_detail ?? row.status}`)
+      }
       await this.parts.clock.sleep(lookEveryMs, signal)
     }
   }
