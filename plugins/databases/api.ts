@@ -1,4 +1,4 @@
-import { event, extensionPoint, type ProblemKind, publishedTable, type ResourceTeardown } from 'busbar/sdk'
+import { event, extensionPoint, publishedTable, type ResourceTeardown } from 'busbar/sdk'
 
 /** The project rule of routes below `/api/projects/:projectId/databases/:databaseId`: that database, in that project. */
 export const inDatabase = { param: 'projectId', chain: { databaseId: 'database' } } as const
@@ -104,6 +104,11 @@ export interface EngineDump {
    * Its last line is `restoredMark` where it has read the whole of it.
    */
   restore(database: EngineDatabase): EngineCommand
+  /**
+   * Makes what users of this database sign in with, where the dump was of another one: its user with its password, and its database.
+   * Does nothing where they are there. Null of an engine whose dumps hold no such.
+   */
+  claim(database: EngineDatabase): EngineCommand | null
   /** Counts what is in it: a line `=name` for each database, and below it a line with a number for each part of that. */
   count(database: EngineDatabase): EngineCommand
 }

@@ -111,6 +111,7 @@ export class BackupRunner {
       }
       say('restoring into a server beside the present one')
       await this.#feed(side, next, dump, signal)
+      await side.claim(next, signal)
       const counted = await side.count(next, signal)
       say(`it has ${counted.size} databases with ${sumOf(counted)} rows`)
     }

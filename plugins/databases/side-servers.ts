@@ -113,6 +113,23 @@ export class SideServers {
     if (!tail.trimEnd().endsWith(restoredMark)) throw notWhole
   }
 
+  /** See `EngineDump.claim`. */
+  async claim({ containerId, row }: SideServer, signal: AbortSignal): Promise<void> {
+    const { engine, database } = await this.servers.engineOf(row)
+    const command = dumpOf(engine).claim(database)
+    if (command === null) return
+    const errors: string[] = []
+    const exitCode = await this.runtime.exec(containerId, command.argv, {
+      env: command.env,
+      signal,
+      onLine: ({ text }) => {
+        if (errors.length < 5) errors.push(text)
+      }
+    })
+    if (exitCode !== 0)
+      throw new Error(`its own user could not be made: ${this.servers.clean(row, errors.join('; '))}`)
+  }
+
   /** How many rows or keys there are, by the names of databases. */
   async count({ containerId, row }: SideServer, signal: AbortSignal): Promise<ReadonlyMap<string, number>> {
     const { engine, database } = await this.servers.engineOf(row)

@@ -72,6 +72,7 @@ export const engine: DatabaseEngine = {
       shell(`${eachName}.filter(name => ${ours}).forEach(name => print(name));`, database),
     dump: (database, choice) => script(dumpScript, database, choiceEnv(choice)),
     restore: database => script(restoreScript, database),
+    claim: () => null,
     count: database =>
       shell(
         `${eachName}.filter(name => ${ours}).forEach(name => { print('=' + name); const one = server.getSiblingDB(name); one.getCollectionInfos({ type: 'collection' }).forEach(found => print(one.getCollection(found.name).countDocuments({}))); });`,

@@ -72,6 +72,25 @@ ${client}
 sql
 `
 
+const claimScript = `set -eu
+${client}
+printf '%s\\n' "$BUSBAR_SQL" | sql
+`
+
+const quoted = (text: string): string => `'${text.replace(/\\/g, '\\\\').replace(/'/g, "''")}'`
+
+function claimSql({ credentials: { user = '', password = '', database = '' } }: EngineDatabase): string {
+  const account = `${quoted(user)}@'%'`
+  // Its name has neither backticks nor backslashes; in a grant \`_\` and \`%\` would stand for others.
+  const granted = database.replace(/[_%]/g, sign => `\\${sign}`)
+  return [
+    `create database if not exists \`${database}\`;`,
+    `create user if not exists ${account} identified by ${quoted(password)};`,
+    `alter user ${account} identified by ${quoted(password)};`,
+    `grant all privileges on \`${granted}\`.* to ${account};`
+  ].join('\n')
+}
+
 /** MySQL and MariaDB are one dialect here; the variables that their images take begin with another word. */
 export function mysqlDialect(prefix: 'MYSQL' | 'MARIADB'): DatabaseEngine {
   const script = (
@@ -119,6 +138,7 @@ export function mysqlDialect(prefix: 'MYSQL' | 'MARIADB'): DatabaseEngine {
       databases: database => script(`set -eu\n${client}\nsql -e "${names}"`, database),
       dump: (database, choice) => script(dumpScript, database, choiceEnv(choice)),
       restore: database => script(restoreScript, database),
+      claim: database => script(claimScript, database, { BUSBAR_SQL: claimSql(database) }),
       count: database => script(countScript, database)
     },
     upgradeRefusal: olderMajor

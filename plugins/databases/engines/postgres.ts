@@ -19,14 +19,17 @@ const connection = ({ credentials }: EngineDatabase): Readonly<Record<string, st
 const names =
   "select datname from pg_database where datallowconn and datname <> 'template0' order by datname <> 'template1', datname <> 'postgres', datname"
 
-/** The user that the server was made with is there already in one that was made with it as well, as in one for a restore. */
+/**
+ * The user that the server was made with is there already in one that was made with it as well, and its password is that server's own
+ * affair: the dump may be of another database.
+ */
 const dumpScript = `set -eu
 ${wantedFunction}
 if [ "$BUSBAR_CHOICE" != only ]; then
   globals=$(pg_dumpall --globals-only)
   printf '%s' "select 'create role \\"$PGUSER\\"' where not exists (select from pg_roles where rolname = '$PGUSER')"
   printf '\\\\gexec\\n'
-  printf '%s\\n' "$globals" | grep -vxF -e "CREATE ROLE $PGUSER;" -e "CREATE ROLE \\"$PGUSER\\";"
+  printf '%s\\n' "$globals" | grep -v -e "^CREATE ROLE \\"\\{0,1\\}$PGUSER\\"\\{0,1\\};$" -e "^ALTER ROLE \\"\\{0,1\\}$PGUSER\\"\\{0,1\\} WITH "
 fi
 names=$(psql -X -q -A -t -c "${names}")
 printf '%s\\n' "$names" | while IFS= read -r name; do
@@ -37,6 +40,14 @@ printf '%s\\n' "$names" | while IFS= read -r name; do
   esac || exit 1
 done
 printf '\\n\\\\echo ${restoredMark}\\n'
+`
+
+const claimScript = `set -eu
+[ -n "$BUSBAR_DATABASE" ] || exit 0
+psql -X -q -A -t -v ON_ERROR_STOP=1 -v name="$BUSBAR_DATABASE" <<'SQL'
+select format('create database %I', :'name') where not exists (select from pg_database where datname = :'name')
+\\gexec
+SQL
 `
 
 const countScript = `set -eu
@@ -100,6 +111,8 @@ export const engine: DatabaseEngine = {
       argv: ['psql', '-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=1', '-f', '-'],
       env: connection(database)
     }),
+    claim: database =>
+      script(claimScript, database, { BUSBAR_DATABASE: database.credentials.database ?? '' }),
     count: database => script(countScript, database)
   },
   upgradeRefusal: olderMajor

@@ -61,6 +61,7 @@ export const engine: DatabaseEngine = {
     databases: () => null,
     dump: database => script('exec redis-cli -h 127.0.0.1 -p 6379 --rdb -', database),
     restore: database => script(restoreScript, database),
+    claim: () => null,
     count: database => script(countScript, database)
   }
 }
