@@ -9,6 +9,7 @@ import {
   type OptionalHandle,
   type Page,
   type ProjectId,
+  pause,
   type Rows,
   type Tx
 } from 'busbar/sdk'
@@ -39,6 +40,7 @@ interface DatabaseServiceParts {
 /** How long an answer waits for what the engine says of containers. */
 const lookMs = 3000
 const measureMs = 10_000
+const takeUpEveryMs = 15 * 60_000
 const newPassword = (): string => randomBytes(16).toString('hex')
 
 /** The rules about databases as records. */
@@ -125,6 +127,16 @@ export class DatabaseService {
 
   async enqueue(id: string, tx: Tx): Promise<void> {
     await this.parts.jobs.enqueue('provision', { databaseId: id }, { key: id, queue: id }, tx)
+  }
+
+  /** What lost its job, as one does that has failed too often, gets another; where there is one still, this one finds nothing to do. */
+  async takeUp(signal: AbortSignal): Promise<void> {
+    const { store, jobs, clock } = this.parts
+    while (!signal.aborted) {
+      for (const { id, task } of await store.unfinished())
+        await jobs.enqueue(task, { databaseId: id }, { key: id, queue: id })
+      await pause(clock, takeUpEveryMs, signal)
+    }
   }
 
   async update(projectId: ProjectId, id: string, body: UpdateBody): Promise<DatabaseAnswer> {

@@ -174,6 +174,15 @@ export class DatabaseStore {
     )
   }
 
+  /** Those that a job is to work at. */
+  async unfinished(): Promise<
+    ReadonlyArray<{ readonly id: string; readonly task: 'provision' | 'upgrade' }>
+  > {
+    return await this.db.sql(
+      `select id, task from $schema.database where task in ('provision', 'upgrade') and ${alive} order by id`
+    )
+  }
+
   async hasSlug(slug: string, tx: Tx): Promise<boolean> {
     return (await this.db.sql('select 1 from $schema.database where slug = ?', [slug], tx)).length > 0
   }

@@ -35,6 +35,12 @@ export function singletons(singleton: SingletonDeclarer<Databases>) {
     }
   })
   singleton({
+    name: 'unfinished',
+    run: async ({ signal }, { databases }) => {
+      await databases.takeUp(signal)
+    }
+  })
+  singleton({
     name: 'ports',
     run: async ({ signal }, { ports }) => {
       await ports.run(signal)
