@@ -4,6 +4,7 @@ import type {
   ContainerCaps,
   ContainerDiskUse,
   ContainerFileUse,
+  ContainerProgram,
   ContainerSpec,
   ContainerState,
   ContainerStats,
@@ -12,6 +13,7 @@ import type {
   LogBatch,
   LogOptions,
   MeasuringLimits,
+  ProgramOptions,
   TerminalOptions
 } from './container.js'
 import type { ContainerEvent, EngineInfo, VolumeUsage } from './engine.js'
@@ -113,6 +115,15 @@ export interface ContainerRuntime {
    * the program goes on then, as engines have no way of ending it.
    */
   exec(containerId: string, command: readonly string[], options: ExecOptions): Promise<number>
+  /**
+   * Runs a program beside the container's own whose input and output are bytes, of any length: what dumps a database, or unpacks an
+   * archive. `command` as for `exec`. 502 E_CONTAINER_PROGRAM where the container has no `sh`, which is needed to end it.
+   */
+  openProgram(
+    containerId: string,
+    command: readonly string[],
+    options: ProgramOptions
+  ): Promise<ContainerProgram>
   /**
    * Runs a program with a terminal, as the container's user and in its directory. It ends with the caller's process, and what was
    * started in it too, as far as the engine can tell it in time: `endTerminal` makes sure. 502 E_CONTAINER_PROGRAM

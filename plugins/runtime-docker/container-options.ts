@@ -118,6 +118,7 @@ export function containerOptions(
       ...(files !== undefined && { [filesLabel]: files.holder })
     },
     StopTimeout: stopGraceSeconds,
+    ...(spec.stopSignal === undefined ? {} : { StopSignal: spec.stopSignal }),
     ...healthCheckOf(spec, imageHealth),
     HostConfig: {
       // The client's own note, which the engine keeps and nothing else reads: here it says whose the container is.

@@ -38,6 +38,7 @@ import { getFiles, putFiles } from './container-files.js'
 import { listedContainers } from './container-list.js'
 import { ContainerLives } from './container-lives.js'
 import { ContainerOwners } from './container-owners.js'
+import { openProgram } from './container-program.js'
 import { containerState } from './container-state.js'
 import { containerStats } from './container-stats.js'
 import { lastLines } from './container-tail.js'
@@ -311,6 +312,11 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   async exec(containerId: string, command: readonly string[], options: ExecOptions): Promise<number> {
     await this.#access.running(containerId)
     return await runInContainer(this.#engine, containerId, command, options)
+  }
+
+  async openProgram(...[containerId, command, options]: Parameters<ContainerRuntime['openProgram']>) {
+    await this.#access.running(containerId)
+    return await openProgram(this.#engine, containerId, command, options)
   }
 
   async openTerminal(...[containerId, command, options]: Parameters<ContainerRuntime['openTerminal']>) {

@@ -23,6 +23,7 @@ export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => (
   tail: (containerId, lines) => runtime.tail(containerId, lines),
   logs: (containerId, options) => runtime.logs(containerId, options),
   exec: (containerId, command, options) => runtime.exec(containerId, command, options),
+  openProgram: (containerId, command, options) => runtime.openProgram(containerId, command, options),
   openTerminal: (containerId, command, options) => runtime.openTerminal(containerId, command, options),
   endTerminal: (containerId, terminalId) => runtime.endTerminal(containerId, terminalId),
   setCaps: (containerId, caps) => runtime.setCaps(containerId, caps),

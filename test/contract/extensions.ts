@@ -85,6 +85,41 @@ export const extensions: Readonly<Record<string, Extension>> = {
     pinned: true,
     reason: 'and by it no longer'
   },
+  'GET /api/projects/{projectId}/databases/{databaseId}/attachments': {
+    scope: 'read',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'which applications sign in to a database'
+  },
+  'PUT /api/projects/{projectId}/databases/{databaseId}/attachments/{applicationId}': {
+    scope: 'write',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'an application gets the connection of a database by the names that it asks for'
+  },
+  'DELETE /api/projects/{projectId}/databases/{databaseId}/attachments/{applicationId}': {
+    scope: 'write',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'and no longer'
+  },
+  'GET /api/projects/{projectId}/databases/{databaseId}/upgrades': {
+    scope: 'read',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'how far an upgrade is, and why one has failed'
+  },
+  'POST /api/projects/{projectId}/databases/{databaseId}/upgrades/confirm': {
+    scope: null,
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'the old volume goes before its time'
+  },
   'GET /api/projects/{projectId}/applications/{applicationId}/host-keys': {
     scope: 'read',
     session: true,

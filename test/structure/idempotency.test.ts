@@ -8,6 +8,7 @@ const without: Readonly<Record<string, string>> = {
   // Nothing is made or started.
   CancelDeployment: 'ends something',
   StopApplication: 'ends something',
+  StopDatabase: 'ends something',
   DisablePlugin: 'ends something',
   PurgePlugin: 'removes something',
   Logout: 'ends the session',

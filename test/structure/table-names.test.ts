@@ -60,6 +60,7 @@ test('a published table is of the plugin that publishes it', async t => {
     [
       'applications.application (id)',
       'certificates.certificate (id)',
+      'databases.database (id)',
       'identity.user (id)',
       'projects.project (id)',
       'volumes.volume (id)'
