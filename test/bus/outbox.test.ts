@@ -108,9 +108,9 @@ test('nothing is written to a socket that closes, or that has gone', async t => 
 })
 
 test('messages and pings are whole frames of RFC 6455, not masked', t => {
-  t.equal(frameOf('hi').toString('hex'), '81026869')
-  t.equal(frameOf('').toString('hex'), '8100')
-  t.equal(frameOf('x'.repeat(126)).subarray(0, 5).toString('hex'), '817e007e78')
+  t.equal(textFrame('hi').toString('hex'), '81026869')
+  t.equal(textFrame('').toString('hex'), '8100')
+  t.equal(textFrame('x'.repeat(126)).subarray(0, 5).toString('hex'), '817e007e78')
   t.equal(pingBytes.toString('hex'), '8900')
   const { outbox, writes } = setUp()
   outbox.ping()
