@@ -2,7 +2,8 @@ import { Writable } from 'node:stream'
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
 import { batchOf, Outbox } from '../../core/bus/outbox.js'
-import { frameOf, pingBytes } from '../../core/bus/ws-internals.js'
+import { textFrame } from '../../core/bus/text-frame.js'
+import { pingBytes } from '../../core/bus/ws-internals.js'
 
 const open = 1
 const closing = 2
