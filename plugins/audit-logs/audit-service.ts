@@ -1,5 +1,13 @@
 import { Readable } from 'node:stream'
-import { type Clock, countedRows, isUuid, LargeTotals, type Page, type Resources, type Rows } from 'busbar/sdk'
+import {
+  type Clock,
+  countedRows,
+  isUuid,
+  LargeTotals,
+  type Page,
+  type Resources,
+  type Rows
+} from 'busbar/sdk'
 import type { AuditFilter } from './audit-filter.js'
 import type { AuditRow, AuditStore, Cursor } from './audit-store.js'
 import { csvLine } from './csv.js'

@@ -21,7 +21,7 @@ export function routes(route: RouteDeclarer<AuditLogs>): void {
     schema: { query: listQuery, response: { 200: page } },
     handler: async ({ query }, { logs }) => {
       const { rows, total } = await logs.list(readFilter(query), readPage(query))
-      return { items: rows, total }
+      return { items: [...rows], total }
     }
   })
   route.list({

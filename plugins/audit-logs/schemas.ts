@@ -67,7 +67,10 @@ export const page = named(
   'AuditRecordPage',
   object({
     items: described(list(record), 'The records of this page, the newest first.'),
-    total: described(Type.Integer(), 'How many records match the filters, on all pages; of more than 10 000 it may be some minutes old.')
+    total: described(
+      Type.Integer(),
+      'How many records match the filters, on all pages; of more than 10 000 it may be some minutes old.'
+    )
   }),
   { description: 'A page of the audit log.' }
 )

@@ -250,7 +250,7 @@ export interface Schemas {
   AuditRecordPage: {
     /** The records of this page, the newest first. */
     items: Schemas['AuditRecord'][]
-    /** How many records match the filters, on all pages. */
+    /** How many records match the filters, on all pages; of more than 10 000 it may be some minutes old. */
     total: number
   }
   /** What earlier builds of an application have left for the next one. */

@@ -2,7 +2,8 @@ import { Writable } from 'node:stream'
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
 import { batchOf, Outbox } from '../../core/bus/outbox.js'
-import { frameOf, pingBytes } from '../../core/bus/ws-internals.js'
+import { textFrame } from '../../core/bus/text-frame.js'
+import { pingBytes } from '../../core/bus/ws-internals.js'
 
 const open = 1
 const closing = 2
@@ -108,9 +109,9 @@ test('nothing is written to a socket that closes, or that has gone', async t => 
 })
 
 test('messages and pings are whole frames of RFC 6455, not masked', t => {
-  t.equal(frameOf('hi').toString('hex'), '81026869')
-  t.equal(frameOf('').toString('hex'), '8100')
-  t.equal(frameOf('x'.repeat(126)).subarray(0, 5).toString('hex'), '817e007e78')
+  t.equal(textFrame('hi').toString('hex'), '81026869')
+  t.equal(textFrame('').toString('hex'), '8100')
+  t.equal(textFrame('x'.repeat(126)).subarray(0, 5).toString('hex'), '817e007e78')
   t.equal(pingBytes.toString('hex'), '8900')
   const { outbox, writes } = setUp()
   outbox.ping()
