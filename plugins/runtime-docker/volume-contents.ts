@@ -13,6 +13,7 @@ import { imageInstanceLabel, systemLabel } from './labels.js'
 import { asReadable } from './output-lines.js'
 import { problems } from './problems.js'
 import { exchangeCommand } from './volume-exchange.js'
+import { checked } from './volume-name.js'
 
 interface ContentsParts {
   readonly engine: EngineClient
@@ -172,7 +173,7 @@ export class VolumeContents {
   async #inspect(name: string): Promise<Docker.VolumeInspectInfo> {
     const seen = await this.parts.engine.call(
       `inspect the volume ${name}`,
-      async docker => await docker.getVolume(name).inspect(),
+      async docker => await docker.getVolume(checked(name)).inspect(),
       { absent: [404] }
     )
     if (seen === undefined) throw problems.volumeMissing({ volume: name })
@@ -189,7 +190,7 @@ export class VolumeContents {
   async #containersWith(name: string): Promise<Docker.ContainerInfo[]> {
     return await this.parts.engine.call(
       'list containers',
-      async docker => await docker.listContainers({ all: true, filters: { volume: [name] } })
+      async docker => await docker.listContainers({ all: true, filters: { volume: [checked(name)] } })
     )
   }
 

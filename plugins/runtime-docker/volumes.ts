@@ -9,6 +9,7 @@ import { instanceLabel, isAmong, ownerFilter, ownerText } from './labels.js'
 import { problems } from './problems.js'
 import { longestSeconds, type VolumeEmptier } from './removal/volume-emptier.js'
 import type { VolumeContents } from './volume-contents.js'
+import { checked } from './volume-name.js'
 
 /** The engine's own names for volumes that an image declares and nothing else names. */
 export const isAnonymous = (volume: string): boolean => /^[0-9a-f]{64}$/.test(volume)
@@ -147,10 +148,4 @@ export class Volumes {
   async sizes(): Promise<ReadonlyMap<string, number>> {
     return (await this.parts.measure.read()).volumeBytes
   }
-}
-
-// It becomes part of a URL.
-function checked(name: string): string {
-  if (!/^[a-zA-Z0-9][\w.-]+$/.test(name)) throw problems.badVolume({ volume: name.slice(0, 200) })
-  return name
 }

@@ -1,3 +1,4 @@
+import { inApplication } from 'busbar/api/applications'
 import { extensionPoint, publishedTable, type ResourceTeardown } from 'busbar/sdk'
 
 /** Volumes of applications, with those that are being deleted. Foreign keys to it are `on delete restrict`. */
@@ -19,8 +20,8 @@ export const volumeTable = publishedTable('volumes.volume', {
 
 /** The project rule of routes below `…/applications/:applicationId/volumes/:volumeId`: that volume, of that application, in that project. */
 export const inVolume = {
-  param: 'projectId',
-  chain: { applicationId: 'application', volumeId: 'volume' }
+  ...inApplication,
+  chain: { ...inApplication.chain, volumeId: 'volume' }
 } as const
 
 /** What a plugin removes of a volume that is being deleted; of each one of a deleted application too. */

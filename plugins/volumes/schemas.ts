@@ -45,7 +45,7 @@ export const deleteQuery = object({
 export const deletedAnswer = named(
   'DeletedApplicationVolume',
   object({
-    status: described(Type.String(), '`deleted`.'),
+    status: described(Type.String(), 'What has been done: `deleted`.'),
     warning: described(
       maybe(Type.String()),
       'That a container still has it, until when, and what becomes of its files. Left out where none has.'
