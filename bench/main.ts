@@ -17,8 +17,23 @@ import { removeLeftovers, removeOnSignals } from './rig/leftovers.js'
 import { start } from './start.js'
 import { printTable } from './table.js'
 import { toggles } from './toggles.js'
+import { traces } from './traces.js'
 
-const benchmarks = [requests, lists, bus, toggles, start, logins, logs, deploys, proxy, engines, disk, growth]
+const benchmarks = [
+  requests,
+  lists,
+  bus,
+  toggles,
+  start,
+  logins,
+  logs,
+  deploys,
+  proxy,
+  traces,
+  engines,
+  disk,
+  growth
+]
 
 const wanted = process.argv.slice(2)
 removeOnSignals()

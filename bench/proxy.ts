@@ -1,6 +1,4 @@
 import { mkdir } from 'node:fs/promises'
-import { request } from 'node:http'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ApplicationTargets, ProxyRoute, RoutingTable } from 'busbar/api/domains'
@@ -13,10 +11,12 @@ import { openCaddy, type RunningCaddy } from '../plugins/proxy-caddy/open-caddy.
 import { settings } from '../plugins/proxy-caddy/settings.js'
 import { type Benchmark, count, micros, millis, oursAtMost, type Row, ratioAtMost } from './benchmark.js'
 import { Child } from './rig/child.js'
+import { freePort } from './rig/free-port.js'
 import { removeFolder, temporaryFolder } from './rig/leftovers.js'
 import { type LoadGenerator, startLoadGenerator } from './rig/load.js'
 import type { VersionReady } from './rig/proxied-version.js'
 import { ProxiedVisitors } from './rig/proxied-visitors.js'
+import { visit } from './rig/visit.js'
 import { median, medianRatio } from './statistics.js'
 
 const requests = 100_000
@@ -102,15 +102,6 @@ async function openProxy(
 async function close({ driver, close: end }: Proxy): Promise<void> {
   await driver.release()
   await end()
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise(resolve => server.close(resolve))
-  if (address === null || typeof address === 'string') throw new Error('there is no port')
-  return address.port
 }
 
 const targetsOf = (port: number, id: string): ApplicationTargets =>
@@ -234,7 +225,7 @@ async function changeAmongMany(proxy: Proxy): Promise<Row> {
     const added = `new${round}.example.com`
     const startedAt = performance.now()
     const loading = proxy.driver.load(tableOf(hostname, ...names, added))
-    while ((await statusOf(proxy.port, added)) !== 200) await sleep(5)
+    while ((await visit(proxy.port, added)) !== 200) await sleep(5)
     times.push(performance.now() - startedAt)
     await loading
   }
@@ -273,16 +264,4 @@ async function withNotes(
     ratio: medianRatio(times.noted, times.silent),
     goal: ratioAtMost(1 / 0.75)
   }
-}
-
-/** 0: nobody answers. */
-async function statusOf(port: number, host: string): Promise<number> {
-  return await new Promise<number>(resolve => {
-    const outgoing = request({ host: '127.0.0.1', port, agent: false, headers: { Host: host } }, answer => {
-      answer.resume()
-      resolve(answer.statusCode ?? 0)
-    })
-    outgoing.on('error', () => resolve(0))
-    outgoing.end()
-  })
 }

@@ -10,15 +10,26 @@ import { beginFile } from './test-cpu.mjs'
 let current = tap
 const isTooLate = () => Date.now() > Number(process.env.TEST_UNTIL ?? Number.POSITIVE_INFINITY)
 
+/** Several times what any takes on a busy machine: one that waits for ever fails by its name, and the next is begun. */
+const fileLimitMs = 1000 * Number(process.env.TEST_FILE_SECONDS ?? 600)
+/** What keeps a process from its end after that is said by its exit, instead of by nothing for half an hour. */
+const endLimitMs = Math.min(60_000, fileLimitMs)
+
 /** @param {readonly string[]} files */
 export function runGroup(files) {
   for (const file of files)
-    tap.test(file, async t => {
+    tap.test(file, { timeout: fileLimitMs }, async t => {
       if (isTooLate()) return
       current = t
       beginFile(file)
       await import(pathToFileURL(file).href)
     })
+  tap.teardown(() => {
+    setTimeout(() => {
+      console.error(`does not end: ${process.getActiveResourcesInfo().join(', ')}`)
+      process.exit(1)
+    }, endLimitMs).unref()
+  })
 }
 
 /** What such a file gets as `test` of tap. */

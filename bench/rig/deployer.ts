@@ -23,7 +23,7 @@ export class Deployer {
   private constructor(
     private readonly client: TestClient,
     readonly path: string,
-    private readonly id: string
+    readonly id: string
   ) {}
 
   static async create(client: TestClient, projectId: string, repository: string): Promise<Deployer> {

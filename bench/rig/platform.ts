@@ -34,16 +34,19 @@ export interface Platform {
 export async function openPlatform({
   admins = 5,
   tokensEach = mostTokens,
-  databaseUrl = ''
+  databaseUrl = '',
+  environment = {}
 }: {
   readonly admins?: number
   readonly tokensEach?: number
   readonly databaseUrl?: string
+  readonly environment?: Readonly<Record<string, string>>
 } = {}): Promise<Platform> {
   const directory = await temporaryFolder()
   const process = await startPlatform('folders', join(directory, 'platform.log'), {
     BUSBAR_DIR: join(directory, 'data'),
-    DATABASE_URL: databaseUrl
+    DATABASE_URL: databaseUrl,
+    ...environment
   })
   const close = async (): Promise<void> => {
     await process.stop()
@@ -103,7 +106,7 @@ export async function startPlatform(
       args: [variant],
       execArgv: ['--expose-gc', ...startFlags],
       output: log.fd,
-      environment: { ...startEnvironment, ...environment, ...quietly }
+      environment: { ...startEnvironment, ...quietly, ...environment }
     })
   } finally {
     await log.close()

@@ -101,8 +101,9 @@ export interface RolloutProgress {
 }
 
 /**
- * Called at every boundary between two steps of a deploy, which waits for `hookLimitMs` at most. What it throws before `after
- * record` fails the deploy with this message and rolls it back; later it is only logged.
+ * Called at every boundary between two steps of a deploy, which waits for `hookLimitMs` at most. A `Problem` that it throws before
+ * `after record` fails the deploy with its message and rolls it back, anything else does so as an internal error that names the plugin;
+ * later either is only logged.
  */
 export interface RolloutHook {
   at(boundary: RolloutBoundary, progress: RolloutProgress): void | Promise<void>

@@ -1,6 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Clock, Instance } from 'busbar/sdk'
 import {
   type AddressTest,
@@ -13,7 +12,7 @@ import {
   readBasicCredentials
 } from 'busbar/sdk/http1'
 import { type AccessQuestion, questionHeader, type SentQuestion } from './config/access-check.js'
-import type { Place } from './dns/zone.js'
+import { openResponder, type Responder } from './responder.js'
 
 interface ResponderParts {
   readonly host: string
@@ -33,7 +32,7 @@ export async function openAccessResponder({
   port,
   clock,
   instance
-}: ResponderParts): Promise<Place & { close(): Promise<void> }> {
+}: ResponderParts): Promise<Responder> {
   const thread = new BcryptThread()
   const checks = new PasswordChecks(
     () => clock.elapsed(),
@@ -57,29 +56,8 @@ export async function openAccessResponder({
       () => response.destroy()
     )
   })
-  server.on('clientError', (_error, socket) => socket.destroy())
-  const listen = async (at: number): Promise<void> =>
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject)
-      server.listen({ host, port: at, exclusive: true }, () => {
-        server.off('error', reject)
-        resolve()
-      })
-    })
-  await listen(port).catch(async error => {
-    if (port === 0) throw error
-    await listen(0)
-  })
-  server.on('error', () => {})
-  return {
-    host,
-    port: (server.address() as AddressInfo).port,
-    close: async () => {
-      const closed = new Promise(resolve => server.close(resolve))
-      server.closeAllConnections()
-      await Promise.all([closed, thread.close()])
-    }
-  }
+  const open = await openResponder(server, { host, port })
+  return { ...open, close: async () => void (await Promise.all([open.close(), thread.close()])) }
 }
 
 function isOwn({ headers }: IncomingMessage, { header, value }: Instance['ownProxy']): boolean {

@@ -45,7 +45,7 @@ export interface RunningCaddy {
 
 /** Files with the ports that are asked by Caddy. */
 const answererPort = 'answerer-port'
-const accessPort = 'passwords-port'
+const accessPort = 'access-port'
 /** The path of a socket has 108 bytes. */
 const longestSocket = 100
 

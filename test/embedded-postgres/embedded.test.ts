@@ -28,6 +28,13 @@ async function folder(t: Test): Promise<string> {
   return path
 }
 
+/** Ends with the test at the latest: a server that is left is started again for as long as this process lives. */
+async function started(t: Test, options: Parameters<typeof startEmbedded>[0]) {
+  const server = await startEmbedded(options)
+  t.teardown(() => server.stop())
+  return server
+}
+
 async function ask<Row extends object>(url: string, text: string): Promise<Row[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -62,7 +69,7 @@ async function child(t: Test, directory: string): Promise<{ process: ChildProces
 
 test('the first start makes a UTF-8 database that folds case, and the next one finds its rows', async t => {
   const directory = await folder(t)
-  const first = await startEmbedded({ directory, log })
+  const first = await started(t, { directory, log })
   const [facts] = await ask(
     first.url,
     `
@@ -86,7 +93,7 @@ test('the first start makes a UTF-8 database that folds case, and the next one f
   await first.stop()
   t.notOk(isAlive(pid), 'the server has ended')
 
-  const second = await startEmbedded({ directory, log })
+  const second = await started(t, { directory, log })
   t.same(await ask(second.url, 'select one from kept'), [{ one: 1 }])
   await second.stop()
 })
@@ -94,7 +101,7 @@ test('the first start makes a UTF-8 database that folds case, and the next one f
 test('a folder with a long path gets its socket below the temporary folder, for its owner alone', async t => {
   const directory = join(await folder(t), 'a'.repeat(60), 'b'.repeat(60))
   await mkdir(dirname(directory), { mode: 0o711 })
-  const { url, stop } = await startEmbedded({ directory, log, fsync: false })
+  const { url, stop } = await started(t, { directory, log, fsync: false })
   const socketDirectory = new URL(url).searchParams.get('host') ?? ''
   t.teardown(async () => {
     await rm(socketDirectory, { recursive: true, force: true })
@@ -128,7 +135,7 @@ test('a platform without a package is told to set DATABASE_URL', async t => {
 
 test('a second start on a folder in use fails and names the process that has it', async t => {
   const directory = await folder(t)
-  const { stop } = await startEmbedded({ directory, log, fsync: false })
+  const { stop } = await started(t, { directory, log, fsync: false })
   const { said } = await child(t, directory)
   t.match(
     said,
@@ -171,7 +178,7 @@ test(
 
 test('a server that is killed is started again, and the pool works again by itself', async t => {
   const directory = await folder(t)
-  const { url, stop } = await startEmbedded({ directory, log })
+  const { url, stop } = await started(t, { directory, log })
   const postgres = await openPostgres({ url, log })
   await postgres.query('create table kept as select 1 as one')
   const slow = postgres.query('select pg_sleep(30)')
@@ -195,9 +202,10 @@ test('a server that is killed is started again, and the pool works again by itse
 
 test('a program that the server has started, and that lives on, keeps nobody from seeing the server end', async t => {
   const directory = await folder(t)
-  const { url, stop } = await startEmbedded({ directory, log, fsync: false })
+  const { url, stop } = await started(t, { directory, log, fsync: false })
   const startProgram = async (): Promise<void> => {
-    await ask(url, `copy (select 1) to program 'sleep 60 & echo $! > program.pid'`)
+    // A shell that ends before it has been written to breaks the pipe.
+    await ask(url, `copy (select 1) to program 'sleep 60 & echo $! > program.pid; cat > /dev/null'`)
     const program = Number(await readFile(join(directory, 'pg18', 'program.pid'), 'utf8'))
     t.teardown(() => {
       process.kill(program)
@@ -225,13 +233,13 @@ test(
   { skip: process.platform !== 'linux' ? 'told from /proc' : false },
   async t => {
     const directory = await folder(t)
-    await (await startEmbedded({ directory, log, fsync: false })).stop()
+    await (await started(t, { directory, log, fsync: false })).stop()
     const data = join(directory, 'pg18')
     await writeFile(
       join(data, 'postmaster.pid'),
       `${process.pid}\n${data}\n1700000000\n5432\n\n\n0 0\nready\n`
     )
-    const { url, stop } = await startEmbedded({ directory, log, fsync: false })
+    const { url, stop } = await started(t, { directory, log, fsync: false })
     t.same(await ask(url, 'select 1 as one'), [{ one: 1 }])
     await stop()
   }
@@ -246,12 +254,12 @@ test(
     const directory = join(closed, 'data')
     await mkdir(directory)
     t.equal(await closedTo(65534, directory), closed)
-    const { url, stop } = await startEmbedded({ directory, log, fsync: false })
+    const { url, stop } = await started(t, { directory, log, fsync: false })
     t.same(await ask(url, 'select 1 as one'), [{ one: 1 }])
     await stop()
     t.comment('and the folder can be opened later: the data change hands')
     await chmod(closed, 0o711)
-    const again = await startEmbedded({ directory, log, fsync: false })
+    const again = await started(t, { directory, log, fsync: false })
     t.same(await ask(again.url, 'select 1 as one'), [{ one: 1 }])
     await again.stop()
   }

@@ -148,3 +148,22 @@ test('a group whose process ends before its end fails, as a whole', t => {
   t.match(failed, /\.test/)
   t.end()
 })
+
+test('a file that waits for ever fails by its name, its group goes on, and what holds the process does not', t => {
+  const { shown, failed } = report(
+    t,
+    {
+      'a.test.ts': `import { createServer } from 'node:net'
+createServer().listen(0)
+test('it ends', async t => { t.pass() })
+test('it waits', async t => { await new Promise(() => {}) })`,
+      'b.test.ts': `test('it is begun', async t => { t.pass() })`
+    },
+    { TEST_FILE_SECONDS: '2' }
+  )
+  t.match(shown, /^FAIL a\.test\.ts {2}1 passed, 1 FAILED$/m)
+  t.match(shown, /it waits/)
+  t.match(shown, /^ok {3}b\.test\.ts {2}1 passed$/m)
+  t.equal(failed, 'a.test.ts\n')
+  t.end()
+})

@@ -342,7 +342,7 @@ export class DeploymentStore {
     return row?.is_cancelled === true
   }
 
-  /** Enters a step; false when a cancel was asked for and `isFinal` no longer allows one. */
+  /** Enters a step; false when a cancel was asked for, or it is over. */
   async enterStep(id: string, step: string, now: Date): Promise<boolean> {
     const rows = await this.#db.sql(
       `update $schema.deployment set step = ?, seen_at = ? where id = ? and cancel_requested_at is null and status in ${active} returning id`,

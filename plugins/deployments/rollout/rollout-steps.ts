@@ -5,7 +5,7 @@ import { create, network, start } from './steps/container.js'
 import { drain } from './steps/drain.js'
 import { load } from './steps/load.js'
 import { prepareImage } from './steps/prepare-image.js'
-import { proveHealth } from './steps/prove-health.js'
+import { proveHealth } from './steps/prove-healthy.js'
 import { type Recordable, record } from './steps/record.js'
 import { switchTraffic } from './steps/switch.js'
 

@@ -218,6 +218,8 @@ test('several traffic routers', async t => {
     t.match(await deployed('eight'), { status: 'success' })
     t.same(switches(), ['north switchTo', 'south switchTo'])
     await k.enable('direct')
+    // It may lead to the version before until that ends.
+    await until(async () => (await served()) === 'eight', 'the address leads to the new version')
   })
 
   await t.test('that were away for the switch are told of it before the old version goes', async t => {
