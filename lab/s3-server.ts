@@ -24,6 +24,7 @@ export interface S3Server {
   uploads(): string[]
   /** Puts another content under a key, as damage does. */
   replace(key: string, content: Buffer): void
+  lose(key: string): void
   /** Asked for each request; without one every request is answered. */
   fault: ((request: S3Request) => S3Fault) | undefined
   /** All that came, in order. */
@@ -170,6 +171,9 @@ export async function startS3Server(t: Test): Promise<S3Server> {
     uploads: () => [...uploads.values()].map(({ key }) => key),
     replace: (key, content) => {
       objects.set(key, content)
+    },
+    lose: key => {
+      objects.delete(key)
     },
     get fault() {
       return lab.fault

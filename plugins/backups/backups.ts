@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path'
-import { recoveryRecipients } from 'busbar/api/platform-backups'
+import { failedBackups } from 'busbar/api/platform'
+import { platformStore, recoveryRecipients } from 'busbar/api/platform-backups'
 import { projectDirectory, projectTeardown } from 'busbar/api/projects'
 import {
   type Contributor,
@@ -9,7 +10,8 @@ import {
   type ServiceBinder,
   type StartContext
 } from 'busbar/sdk'
-import { backupDestinations, backupKeeper, backupSources } from './api.js'
+import { type HostPolicy, usualHostPolicy } from 'busbar/sdk/http1'
+import { backupDestinations, backupKeeper, backupSources, sourceKinds } from './api.js'
 import { backupWarnings } from './backup-warnings.js'
 import { ConfigService } from './configs/config-service.js'
 import { ConfigStore } from './configs/config-store.js'
@@ -43,8 +45,10 @@ export const needs = {
   secrets: kernel.secrets,
   clock: kernel.clock,
   installation: kernel.installation,
+  instance: kernel.instance,
   projects: projectDirectory,
   recovery: optional(recoveryRecipients),
+  platform: optional(platformStore),
   contributedSources: backupSources,
   kinds: backupDestinations
 }
@@ -66,6 +70,8 @@ export interface Backups {
   readonly settings: Settings
   /** Of what is kept on this machine. */
   readonly root: string
+  /** Which private hosts destinations may be at. */
+  readonly hosts: HostPolicy
 }
 
 export function startBackups({ use, config, log }: StartContext<typeof needs, Settings>): Backups {
@@ -80,7 +86,7 @@ export function startBackups({ use, config, log }: StartContext<typeof needs, Se
   const deletionStore = new DeletionStore(db)
   const shared = { ...use, log, sources, sourceStore }
   const destinations = new DestinationService({ ...use, store: destinationStore })
-  const storages = new Storages({ destinations, root })
+  const storages = new Storages({ destinations, root, platform: use.platform })
   const keys = new KeyRing({ ...use, log })
   const deletions = new Deletions({
     ...shared,
@@ -133,7 +139,8 @@ export function startBackups({ use, config, log }: StartContext<typeof needs, Se
     keys,
     store,
     settings: config,
-    root
+    root,
+    hosts: config.private_hosts ?? usualHostPolicy(use.instance.loopbackOnly)
   }
 }
 
@@ -148,15 +155,17 @@ export function backupServices(provide: ServiceBinder, { orphans }: Backups): vo
 
 export function backupContributions(
   contribute: Contributor,
-  { projectRemoval, root, keys, store }: Backups
+  { projectRemoval, root, hosts, keys, store }: Backups
 ): void {
-  for (const provider of s3Providers) contribute(backupDestinations, provider, s3Destination)
+  for (const provider of s3Providers) contribute(backupDestinations, provider, s3Destination(hosts))
   contribute(backupDestinations, 'local', localDestination(root))
   contribute(projectTeardown, 'backups', {
     teardown: async (projectId, { signal }) => {
       await projectRemoval.teardown(projectId, signal)
     }
   })
+  for (const kind of sourceKinds)
+    contribute(failedBackups, `backups-${kind}`, { count: async () => await store.failing(kind) })
   contribute(configChecks, 'backups', {
     warnings: async () =>
       backupWarnings({

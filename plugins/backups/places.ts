@@ -5,7 +5,6 @@ export const databaseGroup = 'Database Volumes & Backups'
 
 export const applicationUrl = '/api/projects/:projectId/applications/:applicationId'
 export const volumeUrl = '/api/projects/:projectId/applications/:applicationId/volumes/:volumeId'
-export const inApplication = { param: 'projectId', chain: { applicationId: 'application' } } as const
 export const inVolume = {
   param: 'projectId',
   chain: { applicationId: 'application', volumeId: 'volume' }

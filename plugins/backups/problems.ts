@@ -138,11 +138,5 @@ export const problems = problemTable({
     'E_RESTORE_RECREATE',
     'a {engine} that was deleted cannot be made again from its backup',
     'make a new one and restore the backup into it'
-  ],
-  keyUnreadable: [
-    500,
-    'E_BACKUP_KEY_UNREADABLE',
-    'the key that backups are encrypted to cannot be decrypted',
-    'restore the key of the installation that it was sealed with; with the recovery key backups can be read by hand'
   ]
 })

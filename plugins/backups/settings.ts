@@ -1,4 +1,5 @@
 import { described, fromEnvironment, maybe, object, type Static, Type } from 'busbar/sdk'
+import { parseHostPolicy } from 'busbar/sdk/http1'
 
 export const settings = object({
   orphaned_backup_retention_days: described(
@@ -14,6 +15,19 @@ export const settings = object({
     'The time zone that schedules are read in where they name none.'
   ),
   directory: maybe(fromEnvironment('DATABASE_BACKUP_DIR', Type.String())),
+  private_hosts: maybe(
+    fromEnvironment(
+      'BACKUP_PRIVATE_HOSTS',
+      Type.String({
+        description:
+          'Private hosts that destinations may be at; allow while the platform listens on loopback only, else deny'
+      }),
+      {
+        takes: 'allow, deny, or host names, addresses and ranges such as 10.0.0.0/8, separated by commas',
+        parse: parseHostPolicy
+      }
+    )
+  ),
   retain_count: fromEnvironment(
     'DATABASE_BACKUP_RETAIN_COUNT',
     Type.Integer({ default: 7, minimum: 1, maximum: 1000 })

@@ -1,4 +1,5 @@
 import { event, service } from 'busbar/sdk'
+import type { S3Settings } from 'busbar/sdk/s3'
 
 /** A backup of the platform has failed, or was cut off. */
 export const platformBackupFailed = event<{
@@ -16,3 +17,10 @@ export interface RecoveryRecipients {
 export const recoveryRecipients = service<RecoveryRecipients>('platform-backups.recoveryRecipients', {
   builtInOnly: true
 })
+
+/** The bucket that archives of the platform are uploaded to, for what else belongs there; for built-in plugins. */
+export interface PlatformStore {
+  /** Undefined while no remote is enabled. With the keys in clear. `prefix` ends as it was set. */
+  settings(): Promise<{ readonly bucket: S3Settings; readonly prefix: string } | undefined>
+}
+export const platformStore = service<PlatformStore>('platform-backups.store', { builtInOnly: true })

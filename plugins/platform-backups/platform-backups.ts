@@ -8,7 +8,7 @@ import {
   type ServiceBinder,
   type StartContext
 } from 'busbar/sdk'
-import { recoveryRecipients } from './api.js'
+import { platformStore, recoveryRecipients } from './api.js'
 import { BackupRunner } from './backup-runner.js'
 import { backupWarnings } from './backup-warnings.js'
 import { RecoveryKeyService } from './recovery-key-service.js'
@@ -83,7 +83,8 @@ async function schedule(
   await schedules.set(scheduleKey, { cron, timeZone, job: 'scheduled', payload: {}, missed: 'run-once' })
 }
 
-export function backupServices(provide: ServiceBinder, { keys }: PlatformBackups): void {
+export function backupServices(provide: ServiceBinder, { keys, remotes }: PlatformBackups): void {
+  provide(platformStore, { settings: async () => await remotes.settings() })
   provide(recoveryRecipients, { recipients: async () => await keys.recipients() })
 }
 

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { S3Client } from '@aws-sdk/client-s3'
 import { withTimeLimit } from '../time-limit.js'
 import { s3Failure } from './failure.js'
+import { guardedAgents } from './guarded-agents.js'
 import { partsOf } from './parts.js'
 import { S3Error, type S3Object, type S3Settings } from './settings.js'
 
@@ -37,7 +38,16 @@ export class S3Bucket {
    */
   async put(key: string, content: AsyncIterable<Buffer>, { signal }: Options): Promise<void> {
     const { bucket: Bucket } = this.#settings
-    const parts = partsOf(content, partBytes)
+    let fault: { readonly error: unknown } | undefined
+    const given = async function* (): AsyncGenerator<Buffer> {
+      try {
+        yield* content
+      } catch (error) {
+        fault = { error }
+        throw error
+      }
+    }
+    const parts = partsOf(given(), partBytes)
     try {
       await this.#with(signal, async (client, sdk) => {
         const first = await parts.next()
@@ -91,6 +101,9 @@ export class S3Bucket {
           throw error
         }
       })
+    } catch (error) {
+      // What fails in the content is no fault of the store.
+      throw fault === undefined || signal.aborted ? error : fault.error
     } finally {
       // Who gives the content hears that nobody takes any more of it.
       await parts.return(undefined).catch(() => {})
@@ -117,6 +130,16 @@ export class S3Bucket {
     } catch (error) {
       client.destroy()
       throw this.#failure(error, signal)
+    }
+  }
+
+  /** The same, piece by piece; what fails on the way is an `S3Error` too. */
+  async *chunks(key: string, options: Options & { readonly from?: number }): AsyncGenerator<Buffer> {
+    const stream = await this.get(key, options)
+    try {
+      yield* stream as AsyncIterable<Buffer>
+    } catch (error) {
+      throw this.#failure(error, options.signal)
     }
   }
 
@@ -149,10 +172,13 @@ export class S3Bucket {
   async removeParts(key: string, { signal }: Options): Promise<void> {
     const { bucket: Bucket } = this.#settings
     await this.#with(signal, async (client, sdk) => {
-      const { Uploads = [] } = await client.send(
-        new sdk.ListMultipartUploadsCommand({ Bucket, Prefix: key }),
-        { abortSignal: signal }
-      )
+      const { Uploads = [] } = await client
+        .send(new sdk.ListMultipartUploadsCommand({ Bucket, Prefix: key }), { abortSignal: signal })
+        .catch((error: unknown) => {
+          // Some stores keep no list of them, and take them away by themselves.
+          if (statusOf(error) === 405 || statusOf(error) === 501) return { Uploads: [] }
+          throw error
+        })
       for (const { Key, UploadId } of Uploads)
         if (Key === key)
           await client.send(new sdk.AbortMultipartUploadCommand({ Bucket, Key, UploadId }), {
@@ -218,7 +244,11 @@ export class S3Bucket {
       // Stores other than Amazon's refuse the checksums that the client adds by itself; archives have their own.
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
-      requestHandler: { connectionTimeout: connectMs, socketTimeout: silenceMs }
+      requestHandler: {
+        connectionTimeout: connectMs,
+        socketTimeout: silenceMs,
+        ...guardedAgents(this.#settings, this.#host)
+      }
     })
     return { client, sdk }
   }

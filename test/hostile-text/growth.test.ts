@@ -21,6 +21,7 @@ import {
 } from '../../plugins/applications/source-text.js'
 import { parseStartCommand } from '../../plugins/applications/start-command.js'
 import { csvLine } from '../../plugins/audit-logs/csv.js'
+import { isKeyPart, trimSlashes } from '../../plugins/backups/runs/file-name.js'
 import { imageOfBuildpack } from '../../plugins/builds/builders/buildpack-reference.js'
 import { parseIgnoreFile } from '../../plugins/builds/context/ignore-patterns.js'
 import { gitProblem, isRedirect, isUnadvertised, localProblem } from '../../plugins/builds/git/git-failure.js'
@@ -77,6 +78,7 @@ import { hostnameOf, targetOf } from '../../sdk/http1/forwarding/head.js'
 import { setsPlatformCookie, withoutPlatformCookies } from '../../sdk/http1/forwarding/platform-cookies.js'
 import { setsCookieOfOthers } from '../../sdk/http1/forwarding/sibling-cookies.js'
 import { readBasicCredentials } from '../../sdk/http1/passwords/basic-credentials.js'
+import { s3Endpoint } from '../../sdk/s3/index.js'
 
 const mebibyte = 2 ** 20
 
@@ -285,6 +287,9 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'the path of a request to a rule': text => climbs(`/${text}`) || pathOf(`/${text}`),
   'the addresses that a request has come by': text =>
     originOf('10.0.0.1', text, () => true) && originOf('10.0.0.1', `${text}10.0.0.2`, () => true),
+  'the prefix of a destination': text =>
+    isKeyPart(trimSlashes(text)) || isKeyPart(`${'/'.repeat(text.length)}${text}`),
+  'the endpoint of a destination': text => s3Endpoint(text) ?? s3Endpoint(`https://${text}`),
   'a name and a password for a route': text =>
     readBasicCredentials(`Basic ${text}`) ?? readBasicCredentials(text),
   'what shares a limit of rate': text => rateLimitKeyOf(text) ?? rateLimitKeyOf(`{http.request.${text}}`),

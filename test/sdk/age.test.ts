@@ -53,7 +53,8 @@ test('any of several keys opens it, and no other does', async t => {
   const sealed = await encryptBytes([recipient, other.recipient], Buffer.from('rows'))
   t.equal((await decryptBytes(other.identity, sealed)).toString(), 'rows')
   t.equal((await decryptBytes(identity, sealed)).toString(), 'rows')
-  await t.rejects(decryptBytes(stranger.identity, sealed), { reason: 'other-key' })
+  const refused = await decryptBytes(stranger.identity, sealed).catch((error: unknown) => error)
+  t.match(refused, { reason: 'other-key' })
 })
 
 test('a changed bit, a missing end and a missing piece are found before their bytes are given out', async t => {

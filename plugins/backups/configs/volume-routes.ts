@@ -1,6 +1,7 @@
+import { inApplication } from 'busbar/api/applications'
 import { allow, type RouteDeclarer, reply, statusResponse } from 'busbar/sdk'
 import type { Backups } from '../backups.js'
-import { applicationUrl, volumeGroup as group, inApplication, inVolume, volumeUrl } from '../places.js'
+import { applicationUrl, volumeGroup as group, inVolume, volumeUrl } from '../places.js'
 import { problems } from '../problems.js'
 import { configProblems, configRunProblems } from './config-problems.js'
 import {

@@ -33,7 +33,7 @@ interface DestinationParts {
 type Place = Omit<DestinationRow, 'access_key' | 'secret_key' | 'created_at' | 'updated_at'>
 
 const mostDestinations = 50
-const trialMs = 25_000
+const trialMs = 15_000
 const defaults = { provider: 's3', region: 'us-east-1' }
 
 const placeOf = (row: string, column: 'access_key' | 'secret_key'): SecretPlace => ({

@@ -18,7 +18,7 @@ export class S3Storage implements BackupStorage {
   }
 
   async get(key: string, options: Options & { readonly from?: number }): Promise<AsyncIterable<Buffer>> {
-    return await saying(async () => await this.#bucket.get(key, options))
+    return inWords(this.#bucket.chunks(key, options))
   }
 
   async size(key: string, options: Options): Promise<number | null> {
@@ -45,6 +45,17 @@ async function saying<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    throw error instanceof S3Error ? new StorageError(error.message, { cause: error }) : error
+    throw worded(error)
   }
 }
+
+async function* inWords(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    yield* chunks
+  } catch (error) {
+    throw worded(error)
+  }
+}
+
+const worded = (error: unknown): unknown =>
+  error instanceof S3Error ? new StorageError(error.message, { cause: error }) : error

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { RecoveryRecipients } from 'busbar/api/platform-backups'
 import type { Clock, Database, Log, OptionalHandle, SecretPlace, Secrets } from 'busbar/sdk'
-import { problems } from '../problems.js'
 
 interface KeyRow {
   readonly id: string
@@ -51,12 +50,12 @@ export class KeyRing {
       'select id, recipient, identity from $schema.encryption_key where id = :keyId',
       { keyId }
     )
-    if (row === undefined) throw problems.keyUnreadable()
+    if (row === undefined) throw unreadable()
     try {
       return secrets.open(row.identity, place(row.id))
     } catch (error) {
       log.error({ err: error, keyId }, 'the key that backups are encrypted to cannot be decrypted')
-      throw problems.keyUnreadable()
+      throw unreadable()
     }
   }
 
@@ -90,3 +89,8 @@ export class KeyRing {
     return (await this.#newest()) ?? row
   }
 }
+
+const unreadable = (): Error =>
+  new Error(
+    'the key that the backup is encrypted to cannot be decrypted: restore the key of the installation that it was sealed with; by the recovery key the file can be read by hand'
+  )

@@ -73,6 +73,8 @@ export const createBackups: Migration = {
       config_id uuid references $schema.config (id) on delete set null,
       -- Null: on this machine.
       destination_id uuid references $schema.destination (id) on delete restrict,
+      -- Without a destination: in the bucket of the platform.
+      in_platform_store boolean not null default false,
       status text not null check (status in ('running', 'succeeded', 'failed')),
       started_at timestamptz(3) not null,
       -- When a worker took it up; null while it waits for one.

@@ -33,7 +33,7 @@ export class DumpReader {
     const { format, key, sha256 } = backup
     if (backup.status !== 'succeeded' || format === null || key === null || sha256 === null)
       throw new DamagedFile('the backup has no file')
-    const { storage, name } = await storages.open(projectId, backup.destination_id)
+    const { storage, name } = await storages.open(projectId, backup)
     const file: StoredFile = {
       key,
       bytes: backup.size_bytes,

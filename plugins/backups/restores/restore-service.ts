@@ -59,6 +59,7 @@ export class RestoreService {
       throw problems.backupUnknown({ backupId: backupId.slice(0, 40), kind })
     if (backup.resource_id !== resourceId && !isFromOther)
       throw problems.backupOfOther({ backupId, name: backup.resource_name })
+    if (!isUuid(resourceId)) throw problems.resourceGone({ kind, id: resourceId.slice(0, 40) })
     const resource = await sources.resource(kind, resourceId, project)
     if (resource.engine !== backup.engine)
       throw problems.otherEngine({ from: backup.engine, to: resource.engine })

@@ -94,7 +94,11 @@ export class BackupRunner {
     const source = sources.get(row.kind)
     const found = await sources.look(row.kind, row.resource_id, row.project_id)
     if (found === undefined) throw new Error(`the ${row.kind} was deleted`)
-    const { storage, prefix, name } = await storages.open(row.project_id, backup.destination_id)
+    const place = {
+      destination_id: backup.destination_id,
+      in_platform_store: backup.destination_id === null && (await storages.hasPlatformStore())
+    }
+    const { storage, prefix, name } = await storages.open(row.project_id, place)
     const key = await keys.current()
     const recovery = await keys.recovery()
     const dump = await source.dump(
@@ -111,7 +115,12 @@ export class BackupRunner {
         isEncrypted: true,
         format: dump.format
       })
-      await store.describe(backup.id, { key: file, format: dump.format, keyId: key.id })
+      await store.describe(backup.id, {
+        key: file,
+        format: dump.format,
+        keyId: key.id,
+        inPlatformStore: place.in_platform_store
+      })
       say(`the dump (${dump.format}) is written to ${file} on ${name}`)
       const facts = await storeDump(
         storage,
@@ -190,7 +199,7 @@ export class BackupRunner {
     const { key } = backup
     if (key === null || !backup.has_file) return
     try {
-      const { storage } = await storages.open(row.project_id, backup.destination_id)
+      const { storage } = await storages.open(row.project_id, backup)
       await withTimeLimit({ ms: cleanMs }, async signal => await storage.remove(key, { signal }))
       await store.fileGone(backup.id)
     } catch (error) {

@@ -9,6 +9,7 @@ export interface BackupRow {
   readonly source_id: string
   readonly config_id: string | null
   readonly destination_id: string | null
+  readonly in_platform_store: boolean
   readonly status: RunStatus
   readonly started_at: Date
   readonly begun_at: Date | null
@@ -65,7 +66,7 @@ export interface StoredFacts {
 }
 
 const columns = [
-  'id, source_id, config_id, destination_id, status, started_at, begun_at, finished_at, key, has_file, version, format, databases',
+  'id, source_id, config_id, destination_id, in_platform_store, status, started_at, begun_at, finished_at, key, has_file, version, format, databases',
   'quiesce, sha256, key_id, error, log, proof, proof_at, proof_ms, proof_detail, proof_error'
 ].join(', ')
 const own = `${columns
@@ -154,6 +155,18 @@ export class BackupStore {
     return rows.length > 0
   }
 
+  /** Of how many that are there the latest backup that has ended failed. */
+  async failing(kind: SourceKind): Promise<number> {
+    const [row] = await this.db.sql<{ total: number }>(
+      `select count(*)::int as total from $schema.source s cross join lateral (
+        select b.status from $schema.backup b where b.source_id = s.id and b.status <> 'running' and b.deleting_at is null
+        order by b.started_at desc, b.id desc limit 1
+      ) latest where s.kind = :kind and s.deleted_at is null and latest.status = 'failed'`,
+      { kind }
+    )
+    return row?.total ?? 0
+  }
+
   async running(sourceId: string, tx?: Tx): Promise<boolean> {
     const rows = await this.db.sql(
       "select from $schema.backup where source_id = :sourceId and status = 'running'",
@@ -192,10 +205,15 @@ export class BackupStore {
   /** Before the first byte: then it is known what a process that is killed has left. */
   async describe(
     id: string,
-    file: { readonly key: string; readonly format: string; readonly keyId: string }
+    file: {
+      readonly key: string
+      readonly format: string
+      readonly keyId: string
+      readonly inPlatformStore: boolean
+    }
   ): Promise<void> {
     await this.db.sql(
-      'update $schema.backup set key = :key, format = :format, key_id = :keyId, has_file = true where id = :id',
+      'update $schema.backup set key = :key, format = :format, key_id = :keyId, in_platform_store = :inPlatformStore, has_file = true where id = :id',
       { id, ...file }
     )
   }

@@ -30,7 +30,7 @@ export function databaseBackupRoutes(route: RouteDeclarer<Backups>) {
     operationId: 'BackupDatabase',
     summary: 'Backup Database',
     description:
-      'Makes a backup of all that is in it, in the background, which is kept on this machine. The newest 7 (`DATABASE_BACKUP_RETAIN_COUNT`) of these are kept.',
+      'Makes a backup of all that is in it, in the background, which is kept on this machine, or in the bucket of the platform where one is enabled (`PUT /api/backups/remote`). The newest 7 (`DATABASE_BACKUP_RETAIN_COUNT`) of these are kept.',
     problems: [
       problems.resourceGone,
       problems.sourceOff,

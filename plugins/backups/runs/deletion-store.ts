@@ -97,7 +97,7 @@ export class DeletionStore {
     resourceId: string
   ): Promise<{ readonly backupCount: number; readonly destinations: readonly string[] }> {
     const rows = await this.db.sql<{ name: string; total: number }>(
-      `select coalesce(d.name, 'local') as name, count(*)::int as total
+      `select coalesce(d.name, case when b.in_platform_store then 'platform' else 'local' end) as name, count(*)::int as total
       from $schema.backup b join $schema.source s on s.id = b.source_id left join $schema.destination d on d.id = b.destination_id
       where s.kind = :kind and s.resource_id = :resourceId and b.status = 'succeeded' and b.deleting_at is null
       group by 1 order by 1`,

@@ -67,7 +67,7 @@ export class Deletions {
     if (!isMarked && !(backup.status === 'failed' && backup.has_file)) return
     const source = await sourceStore.find(backup.source_id)
     if (backup.key !== null && backup.has_file && source !== undefined) {
-      const { storage } = await storages.open(source.project_id, backup.destination_id)
+      const { storage } = await storages.open(source.project_id, backup)
       await storage.remove(backup.key, { signal })
     }
     if (isMarked) await store.remove(id)

@@ -25,7 +25,7 @@ const common = {
   size_bytes: described(Type.Integer(), 'How long the file is; 0 while there is none.'),
   has_remote: described(
     Type.Boolean(),
-    'Whether it is kept at a destination; otherwise it is on this machine.'
+    "Whether it is kept at a destination, or in the platform's bucket; otherwise it is on this machine."
   ),
   error: described(Type.String(), 'Why it failed; empty otherwise.'),
   log: described(Type.String(), 'What it did, one JSON object a line: `time` and `message`.'),
@@ -99,13 +99,16 @@ export const orphanedBackup = named(
 
 export const backupParams = { backupId: described(uuid(), 'The `id` of the backup.') }
 
+const isRemote = (row: BackupRow): boolean =>
+  (row.destination_id !== null || row.in_platform_store) && row.status === 'succeeded'
+
 const commonOf = (row: BackupRow) => ({
   id: row.id,
   status: row.status,
   started_at: row.started_at,
   finished_at: row.finished_at,
   size_bytes: row.size_bytes,
-  has_remote: row.destination_id !== null && row.status === 'succeeded',
+  has_remote: isRemote(row),
   error: row.error ?? '',
   log: row.log,
   encrypted: row.key_id !== null,
@@ -124,7 +127,7 @@ const commonOf = (row: BackupRow) => ({
 
 const remoteOf = (row: BackupRow) => ({
   config_id: row.config_id,
-  remote_key: row.destination_id !== null && row.status === 'succeeded' ? (row.key ?? '') : '',
+  remote_key: isRemote(row) ? (row.key ?? '') : '',
   target_database: row.databases.join(',')
 })
 

@@ -8,6 +8,23 @@ import type { BackupStorage, Dump, DumpFacts } from '../api.js'
 const gzipOptions = { level: 4, chunkSize: 64 * 1024 }
 const gunzipOptions = { chunkSize: 128 * 1024 }
 
+/** Programs write some KiB at a time, and each piece that is compressed goes to another thread and back. */
+const joinedBytes = 256 * 1024
+
+async function* joined(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let held: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of source) {
+    held.push(chunk)
+    bytes += chunk.length
+    if (bytes < joinedBytes) continue
+    yield held.length === 1 ? chunk : Buffer.concat(held, bytes)
+    held = []
+    bytes = 0
+  }
+  if (bytes > 0) yield Buffer.concat(held, bytes)
+}
+
 /** What a file is once it is stored. */
 export interface FileFacts extends DumpFacts {
   /** Before it was compressed. */
@@ -44,7 +61,7 @@ export async function storeDump(
 ): Promise<FileFacts> {
   const { encrypting } = await import('busbar/sdk/age')
   const gzip = createGzip(gzipOptions)
-  const compressed = pipeline(dump.content, gzip, { signal })
+  const compressed = pipeline(dump.content, joined, gzip, { signal })
   // Whoever reads gets the error.
   compressed.catch(() => {})
   const hash = createHash('sha256')

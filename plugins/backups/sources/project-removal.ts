@@ -50,7 +50,7 @@ export class ProjectRemoval {
     const key = backup?.key
     if (backup === undefined || key == null) return
     if (isAway) throw new Error(`${key} is at a destination that does not answer`)
-    const { storage } = await storages.open(projectId, backup.destination_id)
+    const { storage } = await storages.open(projectId, backup)
     await withTimeLimit({ ms: fileMs }, async limited => await storage.remove(key, { signal: limited }))
     await backups.fileGone(id)
   }

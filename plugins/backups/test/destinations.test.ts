@@ -1,13 +1,24 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createTestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { s3Bucket, s3Keys, startS3Server } from '../../../lab/s3-server.js'
 import { LocalStorage } from '../destinations/local-storage.js'
 import { S3Storage } from '../destinations/s3-storage.js'
 import { provesDestination } from './destination-contract.js'
-import { createProject } from './kit.js'
+import {
+  backUp,
+  contentOf,
+  createDatabase,
+  createProject,
+  filesOf,
+  lines,
+  openPlatform,
+  pathOf,
+  restore,
+  writeContent
+} from './kit.js'
 
 const signal = new AbortController().signal
 
@@ -42,6 +53,16 @@ test('a bucket is a destination', { timeout: 120_000 }, async t => {
     t.equal(s3.objects.get('cut')?.length, bytes.length)
   })
 
+  await t.test('what an upload has left half goes with its key', async t => {
+    s3.fault = ({ method, part }) => (part === 2 || method === 'DELETE' ? 'refuse' : undefined)
+    const storage = new S3Storage(settings)
+    await t.rejects(storage.put('left', once(Buffer.alloc(40_000_000)), { signal }))
+    s3.fault = undefined
+    t.same(s3.uploads(), ['left'])
+    await storage.remove('left', { signal })
+    t.same(s3.uploads(), [])
+  })
+
   await t.test('a store that is full, refuses, or is away is told in words', async t => {
     const storage = new S3Storage(settings)
     s3.fault = () => 'full'
@@ -63,6 +84,29 @@ test('a bucket is a destination', { timeout: 120_000 }, async t => {
 async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
   yield bytes
 }
+
+test('without a destination a backup goes to the bucket of the platform, where there is one', async t => {
+  const s3 = await startS3Server(t)
+  const opened = await openPlatform(t)
+  const { k, admin, probe, project } = opened
+  const remote = { enabled: true, endpoint: s3.host, bucket: s3Bucket, prefix: 'busbar/', use_ssl: false }
+  t.equal((await admin.put('/api/backups/remote', { ...remote, ...s3Keys })).status, 200)
+  const content = lines(100)
+  const id = await createDatabase(opened, 'Central', content)
+  const backup = await backUp(admin, pathOf(project, id))
+  t.match(backup, {
+    status: 'succeeded',
+    has_remote: true,
+    remote_key: new RegExp(`^busbar/databases/${project}/central-`)
+  })
+  t.same(await filesOf(k), [])
+  t.ok(s3.objects.has(backup.remote_key as string))
+  await writeContent(probe, id, 'lost')
+  t.match(await restore(admin, pathOf(project, id), { backup_id: backup.id }), { status: 'succeeded' })
+  t.equal(await contentOf(probe, id), content)
+  t.equal((await admin.delete(`${pathOf(project, id)}/backups/${backup.id}`)).status, 200)
+  await until(() => s3.objects.size === 0, 'the file to go')
+})
 
 test('destinations of a project', { timeout: 120_000 }, async t => {
   const s3 = await startS3Server(t)
@@ -145,9 +189,14 @@ test('destinations of a project', { timeout: 120_000 }, async t => {
     ] as const)
       t.match(await admin.post(url, body), { status: 400, body: { code, field } }, code)
     t.match(await admin.post(`${url}/test`, { ...good, access_key: 'AKIDOFNOBODY' }), {
-      body: { ok: false, error: /does not know these keys/ }
+      body: { ok: false, error: /refuses these keys/ }
     })
     t.match(await admin.post(`${url}/test`, good), { body: { ok: true } })
+    s3.fault = () => 'silence'
+    t.match(await admin.post(`${url}/test`, good), {
+      body: { ok: false, error: /did not answer within 15 s/ }
+    })
+    s3.fault = undefined
   })
 
   await t.test('one is of its project alone, and for who may write there', async t => {
@@ -162,6 +211,25 @@ test('destinations of a project', { timeout: 120_000 }, async t => {
     t.equal((await (await k.as.token('deploy')).post(url, good)).status, 403)
     t.equal((await (await k.as.session('ann')).get(url)).status, 404)
   })
+
+  await t.test(
+    'private hosts are for who is named by the operator, and those of clouds for nobody',
+    async t => {
+      const other = await createTestKernel({ environment: { BACKUP_PRIVATE_HOSTS: 'deny' } })
+      t.teardown(() => other.close())
+      const someone = await other.as.session()
+      const trial = `/api/projects/${await createProject(someone, 'Shop')}/backup-destinations/test`
+      const before = s3.requests.length
+      for (const endpoint of [s3.host, s3.host.replace('127.0.0.1', 'localhost')])
+        t.match(await someone.post(trial, { ...good, endpoint }), {
+          body: { ok: false, error: /a private address: an operator may allow it by BACKUP_PRIVATE_HOSTS/ }
+        })
+      t.equal(s3.requests.length, before, 'it was not asked')
+      t.match(await admin.post(`${url}/test`, { ...good, endpoint: '169.254.169.254' }), {
+        body: { ok: false, error: /where clouds hand out credentials/ }
+      })
+    }
+  )
 
   await t.test('a folder of this machine takes no keys', async t => {
     const made = await admin.post(url, { name: 'Here', provider: 'local' })

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,8 +22,13 @@ import {
 
 const run = promisify(execFile)
 
-/** Some megabytes that do not become less by compression. */
-const large = (): string => lines(600_000)
+/** More than two parts of an upload, also when it is compressed. */
+const large = (): string => {
+  const text = randomBytes(36_000_000).toString('base64')
+  const made: string[] = []
+  for (let at = 0; at < text.length; at += 1000) made.push(text.slice(at, at + 1000))
+  return `${made.join('\n')}\n`
+}
 
 async function configured(opened: Awaited<ReturnType<typeof openPlatform>>, s3: S3Server, path: string) {
   const { admin, project } = opened
@@ -65,6 +71,11 @@ test('a dump that is not whole is no backup, and leaves nothing', { timeout: 120
   const told = (await admin.get('/api/notifications')).body.items
   t.ok(told.every(({ type }: { type: string }) => type === 'database.backup_failed'))
   t.equal(told.length, 2)
+  t.match(
+    (await admin.get('/api/stats')).body.needs_attention,
+    { failed_backups: 1 },
+    'the dashboard says so'
+  )
   const [failed] = (await admin.get(`${path}/backups`)).body
   t.match(await admin.post(`${path}/restore`, { backup_id: failed.id }), {
     status: 409,
@@ -144,7 +155,7 @@ test('a destination that cuts off, refuses, is full or loses a file', { timeout:
     probe.calls.length = 0
     s3.replace(key, bad)
     t.match(await restore(admin, path, { backup_id: backup.id }), { status: 'failed', error: /is damaged/ })
-    s3.objects.delete(key)
+    s3.lose(key)
     t.match(await restore(admin, path, { backup_id: backup.id }), {
       status: 'failed',
       error: /is not there any more/

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { HappyCall, HappyCalls, HappyFixture } from 'busbar/sdk/testing'
+import { type HappyCall, type HappyCalls, type HappyFixture, until } from 'busbar/sdk/testing'
 
 /** A folder of this machine: no store is needed. */
 const local = (fixture: HappyFixture) => ({ name: fixture.unique('store'), provider: 'local' })
@@ -11,16 +11,42 @@ async function destination(fixture: HappyFixture): Promise<string> {
   return body.id as string
 }
 
-/** What is about a database or a volume succeeds where the plugins that keep these have made one. */
+/** What is about a database or a volume succeeds where the plugins that keep these run and have made one. */
 const where = (
-  param: 'databaseId' | 'volumeId',
+  kind: 'database' | 'volume',
   make: (fixture: HappyFixture) => HappyCall | Promise<HappyCall>
 ) =>
   async function happy(fixture: HappyFixture): Promise<HappyCall> {
-    return fixture.ids[param] === undefined
-      ? { ids: { [param]: randomUUID() }, expect: 404 }
-      : await make(fixture)
+    const isThere = fixture.ids[`${kind}Id`] !== undefined && fixture.k.runningPlugins().includes(`${kind}s`)
+    if (isThere) return await make(fixture)
+    return { ids: { [`${kind}Id`]: randomUUID() }, expect: 404 }
   }
+
+/** A database that nothing is done for; its engine. */
+async function settled({ k, ids }: HappyFixture): Promise<string> {
+  const [row] = await k.query<{ type: string }>(
+    "update databases.database set task = null, status = 'stopped' where id = $1 returning type",
+    [ids.databaseId]
+  )
+  return row?.type ?? ''
+}
+
+/** Waits until no backup and no restore of the database is under way. */
+async function idle(fixture: HappyFixture): Promise<void> {
+  await until(
+    async () => {
+      fixture.k.resetRateLimits()
+      const path = pathOf(fixture, 'database')
+      const runs = await Promise.all(
+        ['backups', 'restores'].map(async list => (await fixture.admin.get(`${path}/${list}`)).body)
+      )
+      return runs.flat().every(({ status }: { status: string }) => status !== 'running')
+    },
+    'nothing to be done for the database',
+    60_000
+  )
+  await settled(fixture)
+}
 
 const schedule = async (fixture: HappyFixture) => ({
   destination_id: await destination(fixture),
@@ -43,22 +69,24 @@ const pathOf = (fixture: HappyFixture, kind: 'database' | 'volume'): string =>
 
 /** A backup as it is when it has succeeded; its file is gone, which is asked for later than these calls end. */
 async function backup(
-  { k, ids }: HappyFixture,
+  fixture: HappyFixture,
   kind: 'database' | 'volume',
-  { isGone = false, engine = 'postgres' } = {}
+  { isGone = false } = {}
 ): Promise<string> {
+  const { k, ids } = fixture
   const id = randomUUID()
+  const engine = kind === 'volume' ? 'volume' : isGone ? 'postgres' : await settled(fixture)
   const resource = isGone ? randomUUID() : (ids[`${kind}Id`] ?? randomUUID())
   const [source] = await k.query<{ id: string }>(
     `insert into backups.source (id, project_id, kind, resource_id, name, slug, engine, version, application_id, deleted_at)
     values ($1, $2, $3, $4, 'Happy', 'happy', $5, '15', $6, case when $7 then now() end)
-    on conflict (kind, resource_id) do update set slug = excluded.slug returning id`,
+    on conflict (kind, resource_id) do update set engine = excluded.engine returning id`,
     [
       randomUUID(),
       ids.projectId,
       kind,
       resource,
-      kind === 'volume' ? 'volume' : engine,
+      engine,
       kind === 'volume' ? ids.applicationId : null,
       isGone
     ]
@@ -97,59 +125,64 @@ export const happyCalls: HappyCalls = {
     ids: { destId: await destination(fixture) }
   }),
 
-  [`GET ${database}/backup-configs`]: where('databaseId', () => ({})),
-  [`POST ${database}/backup-configs`]: where('databaseId', async fixture => ({
+  [`GET ${database}/backup-configs`]: where('database', () => ({})),
+  [`POST ${database}/backup-configs`]: where('database', async fixture => ({
     body: await schedule(fixture)
   })),
-  [`PUT ${database}/backup-configs/{configId}`]: where('databaseId', async fixture => ({
+  [`PUT ${database}/backup-configs/{configId}`]: where('database', async fixture => ({
     ...(await config(fixture, 'database')),
     body: { keep_latest: 3 }
   })),
   [`DELETE ${database}/backup-configs/{configId}`]: where(
-    'databaseId',
+    'database',
     async fixture => await config(fixture, 'database')
   ),
-  [`POST ${database}/backup-configs/{configId}/run`]: where('databaseId', async fixture => ({
-    ...(await config(fixture, 'database')),
-    // It waits for a worker, and no other one begins meanwhile.
-    expect: 202
-  })),
-  [`GET ${database}/backups`]: where('databaseId', () => ({})),
-  [`POST ${database}/backups`]: where('databaseId', () => ({})),
-  [`DELETE ${database}/backups/{backupId}`]: where('databaseId', databaseBackup),
-  [`POST ${database}/backups/{backupId}/check`]: where('databaseId', databaseBackup),
-  [`POST ${database}/restore`]: where('databaseId', async fixture => ({
-    body: { backup_id: await backup(fixture, 'database') }
-  })),
-  [`GET ${database}/restores`]: where('databaseId', () => ({})),
+  [`POST ${database}/backup-configs/{configId}/run`]: where('database', async fixture => {
+    const made = await config(fixture, 'database')
+    await idle(fixture)
+    return made
+  }),
+  [`GET ${database}/backups`]: where('database', () => ({})),
+  [`POST ${database}/backups`]: where('database', async fixture => {
+    await idle(fixture)
+    return {}
+  }),
+  [`DELETE ${database}/backups/{backupId}`]: where('database', databaseBackup),
+  [`POST ${database}/backups/{backupId}/check`]: where('database', databaseBackup),
+  [`POST ${database}/restore`]: where('database', async fixture => {
+    await idle(fixture)
+    return { body: { backup_id: await backup(fixture, 'database') } }
+  }),
+  [`GET ${database}/restores`]: where('database', () => ({})),
 
   [`DELETE ${project}/orphaned-backups/{backupId}`]: orphan,
   // Nothing is known of it that it could be made again from.
   [`POST ${project}/orphaned-backups/{backupId}/restore`]: async fixture => ({
     ...(await orphan(fixture)),
-    expect: fixture.ids.databaseId === undefined ? 503 : 409
+    expect: fixture.k.runningPlugins().includes('databases') ? 409 : 503
   }),
 
-  [`GET ${volume}/backup-configs`]: where('volumeId', () => ({})),
-  [`POST ${volume}/backup-configs`]: where('volumeId', async fixture => ({ body: await schedule(fixture) })),
-  [`PUT ${volume}/backup-configs/{configId}`]: where('volumeId', async fixture => ({
+  [`GET ${volume}/backup-configs`]: where('volume', () => ({})),
+  [`POST ${volume}/backup-configs`]: where('volume', async fixture => ({ body: await schedule(fixture) })),
+  [`PUT ${volume}/backup-configs/{configId}`]: where('volume', async fixture => ({
     ...(await config(fixture, 'volume')),
     body: { quiesce: true }
   })),
   [`DELETE ${volume}/backup-configs/{configId}`]: where(
-    'volumeId',
+    'volume',
     async fixture => await config(fixture, 'volume')
   ),
-  [`POST ${volume}/backup-configs/{configId}/run`]: where(
-    'volumeId',
-    async fixture => await config(fixture, 'volume')
-  ),
-  [`GET ${volume}/backups`]: where('volumeId', () => ({})),
-  [`DELETE ${volume}/backups/{backupId}`]: where('volumeId', volumeBackup),
-  [`POST ${volume}/backups/{backupId}/check`]: where('volumeId', volumeBackup),
-  [`POST ${volume}/backups/{backupId}/restore`]: where('volumeId', async fixture => ({
+  // A volume that no deploy has made yet holds nothing.
+  [`POST ${volume}/backup-configs/{configId}/run`]: where('volume', async fixture => ({
+    ...(await config(fixture, 'volume')),
+    expect: 409
+  })),
+  [`GET ${volume}/backups`]: where('volume', () => ({})),
+  [`DELETE ${volume}/backups/{backupId}`]: where('volume', volumeBackup),
+  [`POST ${volume}/backups/{backupId}/check`]: where('volume', volumeBackup),
+  [`POST ${volume}/backups/{backupId}/restore`]: where('volume', async fixture => ({
     ...(await volumeBackup(fixture)),
     body: {}
   })),
-  [`GET ${volume}/restores`]: where('volumeId', () => ({}))
+  [`GET ${volume}/restores`]: where('volume', () => ({}))
 }

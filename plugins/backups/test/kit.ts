@@ -32,6 +32,11 @@ export async function openPlatform(t: Test, options: TestKernelOptions = {}): Pr
   for (const id of real) await first.disable(id, { cascade: true })
   await first.stop()
   const k = await startWith(t, probe, { ...options, state: first.state })
+  if (options.clock !== undefined) {
+    // A budget that is counted by a clock that stands still is never full again.
+    const refill = setInterval(() => k.resetRateLimits(), 200)
+    t.teardown(() => clearInterval(refill))
+  }
   const admin = await k.as.session()
   return { k, admin, probe, project: await createProject(admin, 'Shop') }
 }
@@ -72,7 +77,8 @@ export async function createVolume(
 ): Promise<{ readonly id: string; readonly application: string }> {
   const { status, body } = await admin.post(`/api/projects/${project}/applications`, {
     name: `app-${name}`,
-    source_type: 'image',
+    type: 'image',
+    build_type: 'image',
     source_image: 'busybox:lab'
   })
   if (status !== 201) throw new Error(`no application: ${status} ${JSON.stringify(body)}`)

@@ -8,7 +8,7 @@ const hour = 3_600_000
 test('schedules of backups', { timeout: 200_000 }, async t => {
   const s3 = await startS3Server(t)
   const clock = testClock('2026-11-29T01:30:00Z')
-  const opened = await openPlatform(t, { clock })
+  const opened = await openPlatform(t, { clock, environment: { JWT_EXPIRY_HOURS: '72' } })
   const { k, admin, probe, project } = opened
   const {
     body: { id: destination }
