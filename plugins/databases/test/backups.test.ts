@@ -22,9 +22,9 @@ async function backedUp({ ann }: Lab, { path }: Made): Promise<string> {
   return made.id
 }
 
-async function restored({ ann }: Lab, { path }: Made, backupId: string) {
+async function restored({ ann }: Lab, { path }: Made, backupId: string, more: object = {}) {
   const before = (await ann.get(`${path}/restores`)).body.length as number
-  const { status, body } = await ann.post(`${path}/restore`, { backup_id: backupId })
+  const { status, body } = await ann.post(`${path}/restore`, { backup_id: backupId, ...more })
   if (status !== 202) throw new Error(`${status} ${JSON.stringify(body)}`)
   return await until(
     async () => {
@@ -92,6 +92,28 @@ test('a PostgreSQL database is restored as it was, with all of its databases', a
     await untilStatus(ann, made.path, 'stopped')
     t.match(await ann.post(`${made.path}/start`), { status: 200 })
     await until(async () => (await sql('select sum(n) from kept').catch(() => '')) === '12502500', 'its data')
+  })
+
+  await t.test('into another database, whose own credentials stay as they are', async t => {
+    const other = await createDatabase(lab, {
+      name: 'copy',
+      type: 'postgres',
+      version: '15',
+      credentials: { user: 'copier' }
+    })
+    const again = await restored(lab, other, backupId, { from_other: true })
+    t.match(again, { status: 'succeeded' }, `${again.error} ${again.log}`)
+    await untilStatus(ann, other.path, 'running')
+    const { body: own } = await ann.get(`${other.path}/credentials/reveal`)
+    const said = async (database: string, text: string) =>
+      await runIn(
+        k,
+        other.id,
+        ['psql', '-h', '127.0.0.1', '-U', 'copier', '-d', database, '-A', '-t', '-q', '-c', text],
+        { PGPASSWORD: own.credentials.password }
+      )
+    t.equal(await said('shop', 'select sum(n) from kept'), '12502500')
+    t.equal(await said('copy', 'select 1'), '1')
   })
 
   await t.test('a database that is stopped is not backed up', async t => {
