@@ -18,6 +18,7 @@ import type { Deployment, GlobalDeployment } from './schemas.js'
 interface DeploymentServiceParts {
   readonly db: Database
   readonly store: DeploymentStore
+  readonly all: Pick<GlobalDeploymentStore, 'list'>
   readonly logs: DeploymentLogStore
   readonly records: DeploymentRecords
   readonly followUps: FollowUpStore
@@ -114,7 +115,7 @@ export class DeploymentService {
     page: Page,
     caller: { readonly reach: Reach; readonly requireProject: (projectId: string) => Promise<unknown> }
   ): Promise<Rows<GlobalDeployment>> {
-    const { store } = this.#parts
+    const { store, all } = this.#parts
     if (filter.projectId !== undefined) await caller.requireProject(filter.projectId)
     if (filter.applicationId !== undefined) {
       const projectId = await store.projectOfApplication(filter.applicationId)
@@ -122,7 +123,7 @@ export class DeploymentService {
       if (projectId === undefined) throw problems.unseen()
       await caller.requireProject(projectId)
     }
-    return await store.listAll(caller.reach, filter, page)
+    return await all.list(caller.reach, filter, page)
   }
 
   /** What waits ends at once; what is under way reads the request from its row, and ends soon after. */
