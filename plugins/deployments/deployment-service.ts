@@ -10,6 +10,7 @@ import type { GlobalFilter } from './records/deployment-filter.js'
 import type { DeploymentLogStore } from './records/deployment-log-store.js'
 import type { DeploymentRecords } from './records/deployment-records.js'
 import type { DeploymentRow, DeploymentStore } from './records/deployment-store.js'
+import type { GlobalDeploymentStore } from './records/global-deployment-store.js'
 import { listedLogs, logEndBytes } from './records/log-end.js'
 import { cancelTopic } from './rollout/cancel-watch.js'
 import { uncancellable } from './rollout/rollout.js'
@@ -18,6 +19,7 @@ import type { Deployment, GlobalDeployment } from './schemas.js'
 interface DeploymentServiceParts {
   readonly db: Database
   readonly store: DeploymentStore
+  readonly all: Pick<GlobalDeploymentStore, 'list'>
   readonly logs: DeploymentLogStore
   readonly records: DeploymentRecords
   readonly followUps: FollowUpStore
@@ -114,7 +116,7 @@ export class DeploymentService {
     page: Page,
     caller: { readonly reach: Reach; readonly requireProject: (projectId: string) => Promise<unknown> }
   ): Promise<Rows<GlobalDeployment>> {
-    const { store } = this.#parts
+    const { store, all } = this.#parts
     if (filter.projectId !== undefined) await caller.requireProject(filter.projectId)
     if (filter.applicationId !== undefined) {
       const projectId = await store.projectOfApplication(filter.applicationId)
@@ -122,7 +124,7 @@ export class DeploymentService {
       if (projectId === undefined) throw problems.unseen()
       await caller.requireProject(projectId)
     }
-    return await store.listAll(caller.reach, filter, page)
+    return await all.list(caller.reach, filter, page)
   }
 
   /** What waits ends at once; what is under way reads the request from its row, and ends soon after. */

@@ -54,6 +54,7 @@ import { DeploymentRecords } from './records/deployment-records.js'
 import { DeploymentStore } from './records/deployment-store.js'
 import { DeploymentSummaryStore } from './records/deployment-summary-store.js'
 import { DeploymentTallyStore } from './records/deployment-tally-store.js'
+import { GlobalDeploymentStore } from './records/global-deployment-store.js'
 import { Recovery } from './rollout/recovery.js'
 import { RolloutEngine } from './rollout/rollout-engine.js'
 import { ServingReconciler } from './rollout/serving-reconciler.js'
@@ -116,7 +117,7 @@ export function startDeployments({
   log,
   onStop
 }: StartContext<typeof needs, Settings>): Deployments {
-  const store = new DeploymentStore(use.db, use.clock)
+  const store = new DeploymentStore(use.db)
   const logs = new DeploymentLogStore(use.db)
   const steps = new BuildStepStore(use.db)
   const followUps = new FollowUpStore(use.db)
@@ -138,7 +139,7 @@ export function startDeployments({
   const cleanup = new Cleanup({ ...use, store, logs, log })
   const traffic = new Traffic({ ...use, log })
   const shared = { ...use, store, logs, steps, followUps, records, buildQueue, turns, cleanup, traffic, log }
-  const service = new DeploymentService(shared)
+  const service = new DeploymentService({ ...shared, all: new GlobalDeploymentStore(use.db, use.clock) })
   const streamParts = { store, logs, poll: new BuildLogPoll({ logs, clock: use.clock }) }
   const engine = new RolloutEngine({ ...shared, timeoutMs: config.task_timeout_minutes * 60_000 })
   onStop(async () => {

@@ -14,7 +14,7 @@ const deployments = {
 
 test('the image of a deployment that failed is a cache, and no application needs it', async t => {
   const { database } = await openDatabase(t, deployments)
-  const store = new DeploymentStore(database, { elapsed: () => 0 })
+  const store = new DeploymentStore(database)
   const applicationId = randomUUID()
   let age = 0
   const add = async (status: string, image_tag: string): Promise<string> => {

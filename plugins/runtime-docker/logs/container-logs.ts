@@ -113,7 +113,7 @@ class LogReader {
         yield { messages, isGap: false }
       return
     }
-    let before: string | undefined
+    let before: { window: number; earliestMs: number; time: string } | undefined
     for (;;) {
       const window = this.#window
       const search = new PlaceSearch(place, window === 'all')
@@ -133,18 +133,16 @@ class LogReader {
       }
       if (this.options.signal.aborted) return
       if (!isTooLate && (follow || search.isFound || window === 'all' || earliest === undefined)) return
-      // No more are there than were asked for before.
-      const isAll = earliest === undefined || earliest.time === before
-      before = earliest?.time
-      this.#window =
-        window === 'all' || earliest === undefined || isAll
-          ? 'all'
-          : nextWindow(window, {
-              earliestMs: Date.parse(earliest.time),
-              placeMs: Date.parse(place[place.last]?.time ?? earliest.time),
-              nowMs: Date.now(),
-              aMs: this.#pace.aMs
-            })
+      if (window === 'all' || earliest === undefined) this.#window = 'all'
+      else {
+        const asked = { window, earliestMs: Date.parse(earliest.time), time: earliest.time }
+        const placeMs = Date.parse(place[place.last]?.time ?? earliest.time)
+        // No more are there than were asked for before.
+        const isAll = asked.time === before?.time
+        const known = { before, placeMs, nowMs: Date.now(), aMs: this.#pace.aMs }
+        this.#window = isAll ? 'all' : nextWindow(asked, known)
+        before = asked
+      }
     }
   }
 

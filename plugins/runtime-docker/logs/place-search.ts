@@ -58,23 +58,38 @@ export const firstWindow = 16
 /** More than that, and all are asked for. */
 const largestWindow = 200_000
 
+/** So many messages were asked for, and the first of them was of this time. */
+interface Asked {
+  readonly window: number
+  readonly earliestMs: number
+}
+
+/** A question too many costs less than all that is sent a second time. */
+const margin = 1.15
+const growth = (window: number): number => (window < 4096 ? 4 : 1.5)
+
 /**
- * How many messages to ask for when so many were too few. `earliestMs` is the time of the first of them, `placeMs` that of the place. As
- * fast as the container has written what was read last (`aMs`, messages a millisecond) it has written what lies between; where that is
- * not known, as fast as these have come until now.
+ * How many messages to ask for when so many were too few. As fast as the container has written what lies between two questions, it has
+ * written what lies between the first message and the place, whose time is `placeMs`; where there was one question, as fast as what was
+ * read last (`aMs`, messages a millisecond), and where nothing was, as what has come until now.
  */
 export function nextWindow(
-  window: number,
-  times: {
-    readonly earliestMs: number
+  { window, earliestMs }: Asked,
+  known: {
+    readonly before: Asked | undefined
     readonly placeMs: number
     readonly nowMs: number
     readonly aMs?: number | undefined
   }
 ): number | 'all' {
-  const aMs = times.aMs ?? window / Math.max(1, times.nowMs - times.earliestMs)
-  const betweenMs = times.earliestMs - times.placeMs + disorderMs
-  const next = Math.max(window * 4, Math.ceil((window + aMs * betweenMs) * 1.25))
+  const { before, placeMs, nowMs } = known
+  const betweenMs = before === undefined ? 0 : before.earliestMs - earliestMs
+  const aMs =
+    before !== undefined && betweenMs > 0
+      ? (window - before.window) / betweenMs
+      : (known.aMs ?? window / Math.max(1, nowMs - earliestMs))
+  const needed = (window + aMs * (earliestMs - placeMs + disorderMs)) * margin
+  const next = Math.ceil(Math.max(window * growth(window), needed))
   return next > largestWindow ? 'all' : next
 }
 

@@ -192,18 +192,25 @@ test('what is no place is none', t => {
 
 test('a window that was too small grows as far as is needed, and to all in the end', t => {
   const nowMs = 100_000
-  t.equal(nextWindow(16, { earliestMs: nowMs - 100, placeMs: nowMs - 100, nowMs }), 64)
-  t.equal(nextWindow(16, { earliestMs: nowMs - 10, placeMs: nowMs - 980, nowMs }), 2000)
-  t.equal(nextWindow(16, { earliestMs: nowMs, placeMs: 0, nowMs }), 'all')
-  t.equal(nextWindow(60_000, { earliestMs: nowMs - 10, placeMs: nowMs - 11, nowMs }), 'all')
+  const next = (window: number, earliestMs: number, placeMs: number) =>
+    nextWindow({ window, earliestMs }, { before: undefined, placeMs, nowMs })
+  t.equal(next(16, nowMs - 100, nowMs - 100), 64)
+  t.equal(next(16, nowMs - 10, nowMs - 980), 1840)
+  t.equal(next(16, nowMs, 0), 'all')
+  t.equal(next(60_000, nowMs - 10, nowMs - 11), 'all')
   t.end()
 })
 
 test('of a burst as many are asked for as its pace says, also when it has ended long ago', t => {
-  const times = { earliestMs: 10_000, placeMs: 9020, nowMs: 60_000 }
-  t.equal(nextWindow(1000, { ...times, aMs: 40 }), (1000 + 40 * 1000) * 1.25)
-  t.equal(nextWindow(1000, { ...times, aMs: 1 }), 4000, 'and never only a few more')
-  t.equal(nextWindow(1000, { ...times, aMs: 4000 }), 'all')
+  const known = { before: undefined, placeMs: 9020, nowMs: 60_000 }
+  const asked = { window: 1000, earliestMs: 10_000 }
+  t.equal(nextWindow(asked, { ...known, aMs: 40 }), 47_150)
+  t.equal(nextWindow(asked, { ...known, aMs: 1 }), 4000, 'and never only a few more')
+  t.equal(nextWindow({ ...asked, window: 40_000 }, { ...known, aMs: 1 }), 60_000, 'nor many more at once')
+  t.equal(nextWindow(asked, { ...known, aMs: 4000 }), 'all')
+  const before = { window: 500, earliestMs: 10_010 }
+  t.equal(nextWindow(asked, { ...known, before, aMs: 4000 }), 58_650, 'what two questions say counts more')
+  t.equal(nextWindow(asked, { ...known, before: { ...before, earliestMs: 10_000 }, aMs: 40 }), 47_150)
   t.equal(windowAfter(80_000), 10_000)
   t.equal(windowAfter(0), 16)
   t.end()
