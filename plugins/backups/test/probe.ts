@@ -224,7 +224,7 @@ const answerOf = (
   container_missing: false,
   created_at: new Date(),
   external_access: null,
-  volume: null
+  volume: { name: `${name}-vol`, size_bytes: null }
 })
 
 /** A plugin that keeps "databases" and "volumes", as the real ones do: kinds of resources, and sources of backups. */
