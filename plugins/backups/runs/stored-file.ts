@@ -67,22 +67,27 @@ export async function storeDump(
   const hash = createHash('sha256')
   let bytes = 0
   let facts: DumpFacts | undefined
+  /** What has failed in the dump, which is no fault of the storage. */
+  let fault: { readonly error: unknown } | undefined
   const proven = async function* (source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-    for await (const chunk of source) {
-      hash.update(chunk)
-      bytes += chunk.length
-      yield chunk
+    try {
+      for await (const chunk of source) {
+        hash.update(chunk)
+        bytes += chunk.length
+        yield chunk
+      }
+      await compressed
+      // The storage waits for the end: it keeps nothing that fails here.
+      facts = await dump.end()
+    } catch (error) {
+      fault = { error }
+      throw error
     }
-    await compressed
-    // Its last byte has not been taken yet: a storage keeps nothing that fails here.
-    facts = await dump.end()
   }
   try {
     await storage.put(key, proven(encrypting(recipients)(gzip)), { signal })
   } catch (error) {
-    // What failed first is the reason, and not what came of it.
-    const cause = dump.content.errored ?? error
-    throw signal.aborted ? signal.reason : cause
+    throw signal.aborted ? signal.reason : fault === undefined ? error : fault.error
   } finally {
     gzip.destroy()
     dump.content.destroy()
