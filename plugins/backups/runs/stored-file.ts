@@ -107,23 +107,36 @@ export async function verifyFile(storage: BackupStorage, file: StoredFile, { sig
   }
 }
 
-/** The dump again, as it was written. It fails at its end where the file has changed since it was verified. */
-export function openFile(storage: BackupStorage, file: StoredFile, { signal }: Step): Readable {
+/** The dump again, as it was written. */
+export interface OpenedFile {
+  /** It fails at its end where the file has changed since it was verified. */
+  readonly content: Readable
+  /** What has failed in reading it, which is no fault of who reads. */
+  fault(): unknown
+}
+
+export function openFile(storage: BackupStorage, file: StoredFile, { signal }: Step): OpenedFile {
   const gunzip = createGunzip(gunzipOptions)
+  let fault: unknown
   const opened = async function* (): AsyncGenerator<Uint8Array> {
-    const stored = provenBytes(storage, file, signal)
-    if (file.identity === null) {
-      yield* stored
-      return
+    try {
+      const stored = provenBytes(storage, file, signal)
+      if (file.identity === null) {
+        yield* stored
+        return
+      }
+      const { decrypting } = await import('busbar/sdk/age')
+      yield* decrypting(file.identity)(stored)
+    } catch (error) {
+      fault = error
+      throw error
     }
-    const { decrypting } = await import('busbar/sdk/age')
-    yield* decrypting(file.identity)(stored)
   }
   // Its errors are those of `gunzip`, which whoever reads it gets.
   pipeline(Readable.from(opened(), { objectMode: false, highWaterMark: 256 * 1024 }), gunzip, {
     signal
   }).catch(() => {})
-  return gunzip
+  return { content: gunzip, fault: () => fault }
 }
 
 /** How often a destination that cuts off in the middle of a file is asked for the rest. */
