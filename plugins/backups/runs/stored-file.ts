@@ -128,7 +128,8 @@ export function openFile(storage: BackupStorage, file: StoredFile, { signal }: S
       const { decrypting } = await import('busbar/sdk/age')
       yield* decrypting(file.identity)(stored)
     } catch (error) {
-      fault = error
+      // Who stops reading destroys it first, and that comes here as an error too.
+      if (!gunzip.destroyed) fault = error
       throw error
     }
   }
