@@ -155,20 +155,58 @@ async function* provenBytes(
   if (size !== file.bytes) throw otherLength(size, file)
   for (let left = resumes; read < file.bytes; left--) {
     const before = read
+    const chunks = pull(storage, file.key, { signal, from: read })
     try {
-      for await (const chunk of await storage.get(file.key, { signal, from: read })) {
+      for (;;) {
+        // What is thrown at `yield` is of who reads, and nothing to ask for the rest for.
+        const { chunk, error } = await chunks.next()
+        if (error !== undefined) {
+          if (signal.aborted) throw signal.reason
+          if (left === 0 || read === before) throw error
+          break
+        }
+        if (chunk === undefined) {
+          if (read < file.bytes) throw otherLength(read, file)
+          break
+        }
         hash.update(chunk)
         read += chunk.length
         if (read > file.bytes) throw otherLength(read, file)
         yield chunk
       }
-      if (read < file.bytes) throw otherLength(read, file)
-    } catch (error) {
-      if (signal.aborted) throw signal.reason
-      if (left === 0 || error instanceof DamagedFile || read === before) throw error
+    } finally {
+      await chunks.end()
     }
   }
   checkHash(hash, file)
+}
+
+interface Pulled {
+  readonly chunk?: Buffer
+  readonly error?: unknown
+}
+
+/** What a storage gives, one piece after another; neither is there at the end. */
+function pull(
+  storage: BackupStorage,
+  key: string,
+  options: { readonly signal: AbortSignal; readonly from: number }
+): { next(): Promise<Pulled>; end(): Promise<void> } {
+  let chunks: AsyncIterator<Buffer> | undefined
+  return {
+    next: async () => {
+      try {
+        chunks ??= (await storage.get(key, options))[Symbol.asyncIterator]()
+        const next = await chunks.next()
+        return next.done === true ? {} : { chunk: next.value }
+      } catch (error) {
+        return { error: error ?? new Error('the storage has failed') }
+      }
+    },
+    end: async () => {
+      await chunks?.return?.(undefined)
+    }
+  }
 }
 
 function checkHash(hash: Hash, { key, sha256 }: StoredFile): void {
