@@ -44,7 +44,7 @@ export class DumpReader {
     say(`${key} is read on ${name} and compared with what was written`)
     await verifyFile(storage, file, { signal })
     say('it is whole')
-    const content = openFile(storage, file, { signal })
+    const { content, fault } = openFile(storage, file, { signal })
     // Whoever reads it gets its errors.
     content.on('error', () => {})
     try {
@@ -58,7 +58,7 @@ export class DumpReader {
       await readRest(content)
       return used
     } catch (error) {
-      throw signal.aborted ? signal.reason : (content.errored ?? error)
+      throw signal.aborted ? signal.reason : (fault() ?? error)
     } finally {
       content.destroy()
     }
@@ -70,11 +70,13 @@ const mostRest = 1024 * 1024
 
 /** Its end proves that the file was what it was when it was verified. */
 async function readRest(content: Readable): Promise<void> {
-  if (content.errored !== null) throw content.errored
   if (content.readableEnded) return
+  if (content.destroyed) throw notRead()
   let rest = 0
   for await (const chunk of content as AsyncIterable<Buffer>) {
     rest += chunk.length
-    if (rest > mostRest) throw new Error('the dump was not read to its end: what was restored is not whole')
+    if (rest > mostRest) throw notRead()
   }
 }
+
+const notRead = (): Error => new Error('the dump was not read to its end: what was restored is not whole')

@@ -4,7 +4,7 @@ import { databaseGroup as group } from '../places.js'
 import { problems } from '../problems.js'
 import { backupParams, orphanedBackup, orphanedBackupOf } from '../runs/schemas.js'
 import { restoreProblems } from './restore-problems.js'
-import { recreatedDatabase } from './schemas.js'
+import { recreatedDatabase, recreatedOf } from './schemas.js'
 
 const url = '/api/projects/:projectId/orphaned-backups'
 const oneUrl = '/api/projects/:projectId/orphaned-backups/:backupId'
@@ -66,6 +66,6 @@ export function orphanRoutes(route: RouteDeclarer<Backups>) {
     schema: { params: backupParams, response: { 202: recreatedDatabase } },
     audit: { action: 'restore_orphaned_backup', resource: 'backup', id: { param: 'backupId' } },
     handler: async ({ project, params }, { restores }) =>
-      reply(202, (await restores.recreate(project, params.backupId)) as never)
+      reply(202, recreatedOf(await restores.recreate(project, params.backupId)))
   })
 }

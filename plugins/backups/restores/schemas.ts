@@ -120,3 +120,10 @@ export const recreatedDatabase = named(
   }),
   { description: 'A database that was made again from what was left of a deleted one.' }
 )
+
+/** As its source has answered. Of a volume that was just made nobody knows how much is in it: nothing yet. */
+export function recreatedOf(answer: Readonly<Record<string, unknown>>): Static<typeof recreatedDatabase> {
+  const { volume = null, ...rest } = answer as unknown as Static<typeof recreatedDatabase>
+  const size: unknown = volume?.size_bytes
+  return { ...rest, volume: volume && { ...volume, size_bytes: typeof size === 'number' ? size : 0 } }
+}

@@ -67,22 +67,27 @@ export async function storeDump(
   const hash = createHash('sha256')
   let bytes = 0
   let facts: DumpFacts | undefined
+  /** What has failed in the dump, which is no fault of the storage. */
+  let fault: { readonly error: unknown } | undefined
   const proven = async function* (source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-    for await (const chunk of source) {
-      hash.update(chunk)
-      bytes += chunk.length
-      yield chunk
+    try {
+      for await (const chunk of source) {
+        hash.update(chunk)
+        bytes += chunk.length
+        yield chunk
+      }
+      await compressed
+      // The storage waits for the end: it keeps nothing that fails here.
+      facts = await dump.end()
+    } catch (error) {
+      fault = { error }
+      throw error
     }
-    await compressed
-    // Its last byte has not been taken yet: a storage keeps nothing that fails here.
-    facts = await dump.end()
   }
   try {
     await storage.put(key, proven(encrypting(recipients)(gzip)), { signal })
   } catch (error) {
-    // What failed first is the reason, and not what came of it.
-    const cause = dump.content.errored ?? error
-    throw signal.aborted ? signal.reason : cause
+    throw signal.aborted ? signal.reason : fault === undefined ? error : fault.error
   } finally {
     gzip.destroy()
     dump.content.destroy()
@@ -102,23 +107,37 @@ export async function verifyFile(storage: BackupStorage, file: StoredFile, { sig
   }
 }
 
-/** The dump again, as it was written. It fails at its end where the file has changed since it was verified. */
-export function openFile(storage: BackupStorage, file: StoredFile, { signal }: Step): Readable {
+/** The dump again, as it was written. */
+export interface OpenedFile {
+  /** It fails at its end where the file has changed since it was verified. */
+  readonly content: Readable
+  /** What has failed in reading it, which is no fault of who reads. */
+  fault(): unknown
+}
+
+export function openFile(storage: BackupStorage, file: StoredFile, { signal }: Step): OpenedFile {
   const gunzip = createGunzip(gunzipOptions)
+  let fault: unknown
   const opened = async function* (): AsyncGenerator<Uint8Array> {
-    const stored = provenBytes(storage, file, signal)
-    if (file.identity === null) {
-      yield* stored
-      return
+    try {
+      const stored = provenBytes(storage, file, signal)
+      if (file.identity === null) {
+        yield* stored
+        return
+      }
+      const { decrypting } = await import('busbar/sdk/age')
+      yield* decrypting(file.identity)(stored)
+    } catch (error) {
+      // Who stops reading destroys it first, and that comes here as an error too.
+      if (!gunzip.destroyed) fault = error
+      throw error
     }
-    const { decrypting } = await import('busbar/sdk/age')
-    yield* decrypting(file.identity)(stored)
   }
   // Its errors are those of `gunzip`, which whoever reads it gets.
   pipeline(Readable.from(opened(), { objectMode: false, highWaterMark: 256 * 1024 }), gunzip, {
     signal
   }).catch(() => {})
-  return gunzip
+  return { content: gunzip, fault: () => fault }
 }
 
 /** How often a destination that cuts off in the middle of a file is asked for the rest. */
@@ -136,20 +155,58 @@ async function* provenBytes(
   if (size !== file.bytes) throw otherLength(size, file)
   for (let left = resumes; read < file.bytes; left--) {
     const before = read
+    const chunks = pull(storage, file.key, { signal, from: read })
     try {
-      for await (const chunk of await storage.get(file.key, { signal, from: read })) {
+      for (;;) {
+        // What is thrown at `yield` is of who reads, and nothing to ask for the rest for.
+        const { chunk, error } = await chunks.next()
+        if (error !== undefined) {
+          if (signal.aborted) throw signal.reason
+          if (left === 0 || read === before) throw error
+          break
+        }
+        if (chunk === undefined) {
+          if (read < file.bytes) throw otherLength(read, file)
+          break
+        }
         hash.update(chunk)
         read += chunk.length
         if (read > file.bytes) throw otherLength(read, file)
         yield chunk
       }
-      if (read < file.bytes) throw otherLength(read, file)
-    } catch (error) {
-      if (signal.aborted) throw signal.reason
-      if (left === 0 || error instanceof DamagedFile || read === before) throw error
+    } finally {
+      await chunks.end()
     }
   }
   checkHash(hash, file)
+}
+
+interface Pulled {
+  readonly chunk?: Buffer
+  readonly error?: unknown
+}
+
+/** What a storage gives, one piece after another; neither is there at the end. */
+function pull(
+  storage: BackupStorage,
+  key: string,
+  options: { readonly signal: AbortSignal; readonly from: number }
+): { next(): Promise<Pulled>; end(): Promise<void> } {
+  let chunks: AsyncIterator<Buffer> | undefined
+  return {
+    next: async () => {
+      try {
+        chunks ??= (await storage.get(key, options))[Symbol.asyncIterator]()
+        const next = await chunks.next()
+        return next.done === true ? {} : { chunk: next.value }
+      } catch (error) {
+        return { error: error ?? new Error('the storage has failed') }
+      }
+    },
+    end: async () => {
+      await chunks?.return?.(undefined)
+    }
+  }
 }
 
 function checkHash(hash: Hash, { key, sha256 }: StoredFile): void {

@@ -186,6 +186,21 @@ test('backups of a database by hand', { timeout: 200_000 }, async t => {
       })
   })
 
+  await t.test('a restore that fails says why, in the words of who restores', async t => {
+    const id = await createDatabase(opened, 'Failing', lines(50_000))
+    const path = pathOf(project, id)
+    const backup = await backUp(admin, path)
+    probe.restoreError = 'psql ended with 3: out of shared memory; the database has what it had'
+    t.match(await restore(admin, path, { backup_id: backup.id }), {
+      status: 'failed',
+      error: 'psql ended with 3: out of shared memory; the database has what it had'
+    })
+    probe.restoreError = null
+    t.ok(probe.calls.includes(`settle restore ${id}`))
+    const told = (await admin.get('/api/notifications')).body.items
+    t.ok(told.some(({ type }: { type: string }) => type === 'database.restore_failed'))
+  })
+
   await t.test('so many as the installation keeps are kept', async () => {
     const id = await createDatabase(opened, 'Kept', lines(10))
     const path = pathOf(project, id)

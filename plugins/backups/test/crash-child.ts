@@ -18,6 +18,7 @@ const probe: Probe = {
   hold: never,
   holdRestore: never,
   holdCheck: never,
+  restoreError: null,
   free: null,
   rows: null,
   checkError: null,

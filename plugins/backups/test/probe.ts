@@ -26,6 +26,8 @@ export interface Probe {
   holdRestore: Promise<void> | null
   /** Drills wait for it before they read. */
   holdCheck: Promise<void> | null
+  /** What restores reject with after some of the dump. */
+  restoreError: string | null
   free: number | null
   /** Rows that a dump says it has; what is in the file otherwise. */
   rows: number | null
@@ -49,6 +51,7 @@ export async function makeProbe(t: Test): Promise<Probe> {
     hold: null,
     holdRestore: null,
     holdCheck: null,
+    restoreError: null,
     free: null,
     rows: null,
     checkError: null,
@@ -132,6 +135,10 @@ class ProbeSource implements BackupSource {
     probe.calls.push(`restore ${id}`)
     await probe.holdRestore
     const beside = `${this.#file(id)}.beside`
+    if (probe.restoreError !== null) {
+      for await (const chunk of content) if (chunk.length > 0) break
+      throw new Error(probe.restoreError)
+    }
     await pipeline(content, createWriteStream(beside))
     await rename(beside, this.#file(id))
   }
@@ -224,7 +231,7 @@ const answerOf = (
   container_missing: false,
   created_at: new Date(),
   external_access: null,
-  volume: null
+  volume: { name: `${name}-vol`, size_bytes: null }
 })
 
 /** A plugin that keeps "databases" and "volumes", as the real ones do: kinds of resources, and sources of backups. */

@@ -115,6 +115,7 @@ test('a real PostgreSQL, in a bucket and back', { timeout: 400_000 }, async t =>
     t.equal((await admin.get(path)).body.status, 'stopped')
     t.equal((await admin.post(`${path}/start`)).status, 200)
     await running(path)
+    await until(async () => await sql(id, 'select 1').catch(() => undefined), 'the server to answer')
     t.equal(await sql(id, 'select count(*), sum(n) from kept'), sum)
   })
 

@@ -52,7 +52,7 @@ test('a dump of any length is stored and read again in bounded memory', { timeou
   await verifyFile(storage, file, { signal })
   let read = 0
   let isSame = true
-  for await (const chunk of openFile(storage, file, { signal }) as AsyncIterable<Buffer>) {
+  for await (const chunk of openFile(storage, file, { signal }).content as AsyncIterable<Buffer>) {
     isSame &&= chunk.length > 0
     read += chunk.length
   }
@@ -71,7 +71,7 @@ test('a file that changes after it was verified fails at its end', async t => {
   await verifyFile(storage, file, { signal })
   await truncate(join(folder, 'file'), facts.bytes - 1)
   const read = async () => {
-    for await (const chunk of openFile(storage, file, { signal })) void chunk
+    for await (const chunk of openFile(storage, file, { signal }).content) void chunk
   }
   await t.rejects(read(), /is damaged: it is \d+ bytes long/)
   await t.rejects(verifyFile(storage, { ...file, key: 'nothing' }, { signal }), /is not there any more/)
@@ -82,7 +82,7 @@ test('who stops reading leaves nothing open, and who aborts is told why', async 
   const dump = dumpOf(Readable.from(rows(8 * mebibyte)))
   const facts = await storeDump(storage, { key: 'file', dump, recipients: [recipient] }, { signal })
   const file: StoredFile = { key: 'file', identity, ...facts }
-  const content = openFile(storage, file, { signal })
+  const { content } = openFile(storage, file, { signal })
   for await (const chunk of content) {
     t.ok(chunk.length > 0)
     break
