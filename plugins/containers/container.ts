@@ -54,6 +54,18 @@ export interface ContainerSpec {
     readonly path: string
     readonly readOnly?: boolean
   }>
+  /**
+   * Files that it sees at these paths and cannot change, which belong to root there. They are its own: no other container sees
+   * them, they stay as they are for as long as it is there, and go with it.
+   */
+  readonly files?: readonly ContainerFile[]
+}
+
+export interface ContainerFile {
+  readonly path: string
+  readonly content: Buffer
+  /** The rights that it has: 0o644. */
+  readonly mode: number
 }
 
 export interface ContainerState {

@@ -36,11 +36,13 @@ import { readChallenge, readToken } from '../../plugins/builds/registry/client/t
 import { readKnownHosts } from '../../plugins/builds/ssh/host-key.js'
 import { pemBlocks } from '../../plugins/certificates/pem.js'
 import { inOneLine, subjectNames } from '../../plugins/certificates/subject-names.js'
+import { mountPathFault } from '../../plugins/containers/mount-path.js'
 import { explainExit } from '../../plugins/deployments/rollout/exit-diagnosis.js'
 import { pathOf, rateLimitKeyOf } from '../../plugins/domains/api.js'
 import { readHostname } from '../../plugins/domains/hostname.js'
 import { readPath } from '../../plugins/domains/path-rule.js'
 import { readFeature } from '../../plugins/domains/route-features.js'
+import { fileModeOf } from '../../plugins/file-mounts/file-mode.js'
 import { checkedEmail } from '../../plugins/identity/users/email.js'
 import { levelOfLine } from '../../plugins/logs/collect/level.js'
 import { chunksOf, linesOf } from '../../plugins/logs/kept/chunk.js'
@@ -73,6 +75,8 @@ import { TarEnd } from '../../plugins/runtime-docker/tar-end.js'
 import { supervisorAnswers } from '../../plugins/runtime-docker/terminal/supervisor-answers.js'
 import { readClientFrame as readTerminalFrame } from '../../plugins/terminal/client-frame.js'
 import { Scrollback } from '../../plugins/terminal/screen/scrollback.js'
+import { TarCheck } from '../../plugins/volumes/backup/tar-check.js'
+import { volumeNameOf } from '../../plugins/volumes/volume-name.js'
 import { originOf } from '../../sdk/http1/forwarded-for.js'
 import { hostnameOf, targetOf } from '../../sdk/http1/forwarding/head.js'
 import { setsPlatformCookie, withoutPlatformCookies } from '../../sdk/http1/forwarding/platform-cookies.js'
@@ -173,7 +177,7 @@ async function answersIn(text: string, pieceLength: number): Promise<number> {
 }
 
 /** Lines of the text, as what a tar says of its next file. */
-function readTar(text: Buffer, pieceLength: number): void {
+function readTar(text: Buffer, pieceLength: number, end: TarEnd | TarCheck = new TarEnd()): void {
   const line = text.subarray(0, 90)
   const record = Buffer.concat(
     Array.from({ length: Math.floor(text.length / 100) }, () =>
@@ -184,7 +188,6 @@ function readTar(text: Buffer, pieceLength: number): void {
   header.write(record.length.toString(8).padStart(11, '0'), 124)
   header.write('x', 156)
   const tar = Buffer.concat([header, record, Buffer.alloc(1024)])
-  const end = new TarEnd()
   for (let at = 0; at < tar.length; at += pieceLength) end.read(tar.subarray(at, at + pieceLength))
 }
 
@@ -237,6 +240,9 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'an image that is sent': text => parseImage(text, 'image'),
   'a path that is sent': text => parsePath(text, 'path'),
   'buildpacks that are sent': text => parseBuildpacks(JSON.stringify([text])),
+  'where something is mounted': text => mountPathFault({ kind: 'file', path: `/${text}` }),
+  'the name of a volume': volumeNameOf,
+  'the mode of a file': fileModeOf,
   'a start command': text => parseStartCommand(text),
   'a name that becomes a slug': slugify,
   'an image the engine is asked for': text => {
@@ -361,7 +367,10 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'a list of the engine in small pieces': text => rowsIn(eighth(text), 7),
   'a name of a thing on the engine': listedText,
   'a record in a tar of a container': text => readTar(Buffer.from(text), 64 * 1024),
-  'a record in a tar of a container in small pieces': text => readTar(Buffer.from(eighth(text)), 7)
+  'a record in a tar of a container in small pieces': text => readTar(Buffer.from(eighth(text)), 7),
+  'a record in a tar of a volume': text => readTar(Buffer.from(text), 64 * 1024, new TarCheck()),
+  'a record in a tar of a volume in small pieces': text =>
+    readTar(Buffer.from(eighth(text)), 7, new TarCheck())
 }
 
 /** Repeated, each begins something that never ends. */

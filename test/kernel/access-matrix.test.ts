@@ -101,9 +101,15 @@ test('every route and channel lets in exactly whom the contract says', async t =
         hostname: `${slug}.example.com`
       })
     ).body.id as string
+    const of = `/api/projects/${project}/applications/${application}`
+    const volume = (await client.post(`${of}/volumes`, { name: 'data', mount_path: '/data' })).body
+      .id as string
+    const fileMount = (await client.post(`${of}/file-mounts`, { mount_path: '/app/key', content: 'x' })).body
+      .id as string
+    t.ok(volume && fileMount, `${name} has a volume and a file mount`)
     const isMade = project && application && deployment && domain
     t.ok(isMade, `${name} has a project, an application, a deployment and a domain`)
-    return { project, application, deployment, domain }
+    return { project, application, deployment, domain, volume, fileMount }
   }
   const own = await made('owner')
   const foreign = await made('stranger')
@@ -128,6 +134,8 @@ test('every route and channel lets in exactly whom the contract says', async t =
     resources: {
       applicationId: { inside: own.application, foreign: foreign.application, shared: shared.application },
       deploymentId: { inside: own.deployment, foreign: foreign.deployment, shared: shared.deployment },
+      volumeId: { inside: own.volume, foreign: foreign.volume, shared: shared.volume },
+      fileMountId: { inside: own.fileMount, foreign: foreign.fileMount, shared: shared.fileMount },
       domainId: { inside: own.domain, foreign: foreign.domain, shared: shared.domain },
       sourceId: { inside: own.application, foreign: foreign.application, shared: shared.application }
     }
