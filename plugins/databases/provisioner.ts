@@ -69,7 +69,8 @@ export class Provisioner {
     say('waiting for its server to answer')
     await servers.untilReady(runtime, row, containerId, signal)
     const made = await store.find(row.id)
-    if (made !== undefined) await this.parts.databases.measure(runtime, made)
+    // It may take the engine long, and nobody waits for it.
+    if (made !== undefined) void this.parts.databases.measure(runtime, made).catch(() => {})
   }
 
   /** What ends again and again is started no more: it has failed, and says why. */
