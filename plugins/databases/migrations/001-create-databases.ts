@@ -33,7 +33,7 @@ export const createDatabases: Migration = {
       cpu_limit double precision not null default 0,
       memory_limit bigint not null default 0,
       volume text not null,
-      -- When it was measured last.
+      -- What was in it when it was measured last.
       volume_bytes bigint,
       -- The one before a restore, while the new one is not proven.
       former_volume text,
