@@ -307,6 +307,7 @@ const missingRow = (of: RemovedResource, now: Date): DatabaseRow => ({
   cpu_limit: 0,
   memory_limit: 0,
   volume: '',
+  volume_bytes: null,
   former_volume: null,
   is_external: false,
   external_port: null,

@@ -163,6 +163,7 @@ export class DatabaseBackupSource implements BackupSource {
       container_id: null,
       credentials: sealed.seal(id, credentials),
       volume: volumeOf(kept.slug),
+      volume_bytes: null,
       former_volume: null,
       is_external: false,
       external_port: null,

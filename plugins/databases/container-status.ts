@@ -21,7 +21,8 @@ export function statusAfter(current: DatabaseStatus, { action, exitCode }: Event
     case 'restart':
       return { status: 'running', reason: null }
     case 'stop':
-      return { status: 'stopped', reason: null }
+      // Of one that the platform has given up, the reason stays.
+      return { status: current === 'failed' ? current : 'stopped', reason: null }
     case 'die':
       if (current === 'stopped' || current === 'failed') return { status: current, reason: null }
       return isAsked ? { status: 'stopped', reason: null } : ended(exitCode)

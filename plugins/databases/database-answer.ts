@@ -39,10 +39,11 @@ export function databaseAnswer(
     cpu_limit: row.cpu_limit,
     memory_limit: row.memory_limit,
     container_missing: isMissing,
-    external_access: row.is_external
-      ? { enabled: true, host_port: row.external_port, ssh_host: sshHost, ssh_user: sshUser }
-      : null,
-    volume: { name: row.volume, size_bytes: null },
+    external_access:
+      row.is_external && row.external_port !== null
+        ? { enabled: true, host_port: row.external_port, ssh_host: sshHost, ssh_user: sshUser }
+        : null,
+    volume: row.volume_bytes === null ? null : { name: row.volume, size_bytes: row.volume_bytes },
     created_at: row.created_at
   }
 }

@@ -31,6 +31,8 @@ export interface DatabaseRow {
   readonly cpu_limit: number
   readonly memory_limit: number
   readonly volume: string
+  /** When it was measured last; null before that. */
+  readonly volume_bytes: number | null
   /** The one before a restore, while the new one is not proven. */
   readonly former_volume: string | null
   readonly is_external: boolean
@@ -45,4 +47,4 @@ export interface DatabaseRow {
 
 export const databaseColumns = `id, project_id, name, slug, type, version, status, status_detail, task, status_before, image, image_reference,
   image_name, source_kind, source_ref, container_id, container_port, data_dir, backup_mode, backup_command, restore_command,
-  credentials, cpu_limit, memory_limit, volume, former_volume, is_external, external_port, initialized_at, stop_asked_at, delete_backups, created_at, updated_at`
+  credentials, cpu_limit, memory_limit, volume, volume_bytes, former_volume, is_external, external_port, initialized_at, stop_asked_at, delete_backups, created_at, updated_at`

@@ -105,6 +105,7 @@ export class DatabaseService {
         cpu_limit: 0,
         memory_limit: 0,
         volume: volumeOf(slug),
+        volume_bytes: null,
         former_volume: null,
         is_external: false,
         external_port: null,
@@ -175,7 +176,14 @@ export class DatabaseService {
     const row = await this.row(projectId, id)
     const runtime = this.parts.runtime.get()
     if (runtime === undefined) throw problems.containersOff({ plugin: 'containers' })
-    return { name: row.volume, size_bytes: await this.volumeBytes(runtime, row) }
+    return { name: row.volume, size_bytes: await this.measure(runtime, row) }
+  }
+
+  /** Null where it could not be measured in time; otherwise answers show it from then on. */
+  async measure(runtime: ContainerRuntime, row: Pick<DatabaseRow, 'id' | 'volume'>): Promise<number | null> {
+    const bytes = await this.volumeBytes(runtime, row)
+    if (bytes !== null) await this.parts.store.update(row.id, { volume_bytes: bytes })
+    return bytes
   }
 
   /** Null where it could not be measured in time. */

@@ -81,7 +81,7 @@ export function startDatabases({ use, config, log }: StartContext<typeof needs, 
   const databases = new DatabaseService({ ...use, store, engines, sealed, config })
   const attachmentStore = new AttachmentStore(use.db)
   const upgrades = new UpgradeStore(use.db)
-  const provisioner = new Provisioner({ ...use, store, board, images, servers, log })
+  const provisioner = new Provisioner({ ...use, databases, store, board, images, servers, log })
   const backupSource = new DatabaseBackupSource({
     ...use,
     store,

@@ -2,6 +2,7 @@ import type { ContainerRuntime } from 'busbar/api/containers'
 import type { ProjectDirectory } from 'busbar/api/projects'
 import { type Clock, isProblem, type Log, type OptionalHandle } from 'busbar/sdk'
 import type { DatabaseRow } from './database-row.js'
+import type { DatabaseService } from './database-service.js'
 import type { DatabaseStore } from './database-store.js'
 import type { ImageSource } from './image-source.js'
 import { problems } from './problems.js'
@@ -14,6 +15,7 @@ interface ProvisionerParts {
   readonly images: ImageSource
   readonly servers: ServerContainer
   readonly projects: ProjectDirectory
+  readonly databases: Pick<DatabaseService, 'measure'>
   readonly runtime: OptionalHandle<ContainerRuntime>
   readonly clock: Clock
   readonly log: Log
@@ -66,6 +68,9 @@ export class Provisioner {
     await runtime.start(containerId)
     say('waiting for its server to answer')
     await servers.untilReady(runtime, row, containerId, signal)
+    const made = await store.find(row.id)
+    // It may take the engine long, and nobody waits for it.
+    if (made !== undefined) void this.parts.databases.measure(runtime, made).catch(() => {})
   }
 
   /** What ends again and again is started no more: it has failed, and says why. */

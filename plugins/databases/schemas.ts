@@ -30,7 +30,7 @@ const externalAccess = named(
   'DatabaseExternalAccess',
   object({
     enabled: described(Type.Boolean(), 'Whether it is reached from outside of its project.'),
-    host_port: described(nullable(integer), 'The port of 127.0.0.1 of the machine; null until it is open.'),
+    host_port: described(integer, 'The port of 127.0.0.1 of the machine.'),
     ssh_host: described(string, 'The host to open a tunnel to; empty where nobody has said it.'),
     ssh_user: described(string, 'The user for that; empty where nobody has said it.')
   }),
@@ -91,7 +91,10 @@ export const database = named(
       Type.Boolean(),
       'True where it is stopped or failed and its container is gone: reload it, its data is kept.'
     ),
-    external_access: described(nullable(externalAccess), 'Null where it is not reached from outside.'),
+    external_access: described(
+      nullable(externalAccess),
+      'Null where it is not reached from outside, and until its port is open.'
+    ),
     volume: described(
       nullable(
         named(
@@ -99,14 +102,14 @@ export const database = named(
           object({
             name: described(string, 'The name of the volume on the engine.'),
             size_bytes: described(
-              nullable(integer),
-              'How much is in it; null where it was not measured: see `GET …/volume`.'
+              integer,
+              'How much was in it when it was measured last: see `GET …/volume`.'
             )
           }),
           { description: 'Where the data of a database is.' }
         )
       ),
-      'Where its data is.'
+      'Where its data is; null before it was measured for the first time.'
     ),
     created_at: described(timestamp(), 'When it was made.')
   }),

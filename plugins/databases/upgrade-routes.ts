@@ -55,7 +55,7 @@ export function upgradeRoutes(route: RouteDeclarer<Databases>) {
     description: 'The upgrade has proven itself: the old volume is removed now, and cannot be gone back to.',
     problems: [...onOne, problems.noUpgrade, problems.containersOff, ...engineProblems],
     idempotent: true,
-    access: allow.session({ project: { ...inDatabase, owner: true } }),
+    access: allow.session({ project: inDatabase }),
     schema: { response: { 200: statusResponse } },
     audit: { action: 'confirm_database_upgrade', resource: 'database', id },
     handler: async ({ project, params }, { upgrades }) => await upgrades.confirm(project, params.databaseId)

@@ -302,6 +302,9 @@ export const fields: Readonly<Record<string, Readonly<Record<string, string>>>> 
     registry_username: registryAccount.registry_username,
     has_registry_credentials: 'tells only whether the password of a registry is stored'
   },
+  databaseResponse: {
+    status_detail: 'what is being done for it just now, or why it has failed'
+  },
   Deployment: {
     kind: 'what the deployment does: deploy, build, reload, rebuild or rollback',
     step: 'where it is, or where it failed',

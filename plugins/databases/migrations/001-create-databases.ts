@@ -33,6 +33,8 @@ export const createDatabases: Migration = {
       cpu_limit double precision not null default 0,
       memory_limit bigint not null default 0,
       volume text not null,
+      -- What was in it when it was measured last.
+      volume_bytes bigint,
       -- The one before a restore, while the new one is not proven.
       former_volume text,
       is_external boolean not null default false,

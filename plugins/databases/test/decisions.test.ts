@@ -26,6 +26,7 @@ void test('the status of a database follows its container', async t => {
   t.equal(after('die', 137, true), 'stopped', 'a stop that was asked for and took too long')
   t.equal(after('stop', null), 'stopped')
   t.equal(after('destroy', null), 'failed')
+  t.equal(statusAfter('failed', { action: 'stop', exitCode: null }, false).status, 'failed')
   t.equal(statusAfter('stopped', { action: 'die', exitCode: 1 }, false).status, 'stopped')
   t.equal(statusAfter('stopped', { action: 'destroy', exitCode: null }, false).status, 'stopped')
   t.equal(statusAfter('failed', { action: 'start', exitCode: null }, false).status, 'running')

@@ -43,11 +43,10 @@ test('a PostgreSQL database', async t => {
       credentials_encrypted: 'sealed',
       external_access: null,
       container_missing: false,
-      backup_mode: 'none',
-      volume: { name: `${slug}-vol` }
+      backup_mode: 'none'
     })
     t.notOk(JSON.stringify(body).includes(password))
-    t.same((await ann.get(all)).body, [body])
+    t.match((await ann.get(all)).body, [{ id, slug, status: 'running' }])
     const [row] = await k.query<{ credentials: string }>('select credentials from databases.database')
     t.notOk(row?.credentials.includes(password))
     const inspected = await k.service(containerRuntime).inspect(await containerOf(k, id))
@@ -200,6 +199,7 @@ test('a PostgreSQL database', async t => {
     const { body } = await ann.get(`${path}/volume`)
     t.equal(body.name, `${slug}-vol`)
     t.ok(body.size_bytes > 1_000_000, `${body.size_bytes}`)
+    t.match((await ann.get(path)).body.volume, { name: `${slug}-vol`, size_bytes: Number })
     const line = await until(async () => {
       const found = (await ann.get(`${path}/logs/history?q=ready%20to%20accept`)).body
       return Array.isArray(found) ? found[0] : undefined
