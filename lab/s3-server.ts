@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 
 /** What becomes of a request instead of its answer. `half`: the answer is cut off in the middle of its body. */
-export type S3Fault = 'cut' | 'half' | 'silence' | 'refuse' | 'full' | undefined
+type S3Fault = 'cut' | 'half' | 'silence' | 'refuse' | 'full' | undefined
 
-export interface S3Request {
+interface S3Request {
   readonly method: string
   /** Of the object; '' of the bucket. */
   readonly key: string

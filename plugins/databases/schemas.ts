@@ -260,7 +260,7 @@ export const volumeAnswer = named(
 )
 
 /** What of a connection a variable of an application can be. */
-export const attachmentParts = ['url', 'host', 'port', 'user', 'password', 'database'] as const
+const attachmentParts = ['url', 'host', 'port', 'user', 'password', 'database'] as const
 
 export const attachmentBody = named(
   'AttachDatabase',

@@ -18,7 +18,7 @@ interface ServerContainerParts {
 }
 
 /** What is to be made: the serving container, or one beside it that nobody reaches. */
-export interface ServerWish {
+interface ServerWish {
   readonly name: string
   readonly network: string
   readonly imageName: string

@@ -7,7 +7,7 @@ import { removeNamed } from './provisioner.js'
 import type { ServerContainer } from './server-container.js'
 
 /** `next`: what is to take the place of the present one. `source`: the present data, served to nobody else. `check`: thrown away. */
-export type SideRole = 'next' | 'source' | 'check'
+type SideRole = 'next' | 'source' | 'check'
 
 interface SideWish {
   readonly role: SideRole

@@ -15,7 +15,7 @@ import { nextVolumeOf } from './slug.js'
 import type { StatusBoard } from './status-board.js'
 import type { UpgradeRow, UpgradeStore } from './upgrade-store.js'
 
-export interface UpgradeRunnerParts {
+interface UpgradeRunnerParts {
   readonly upgrades: UpgradeStore
   readonly store: DatabaseStore
   readonly databases: DatabaseService

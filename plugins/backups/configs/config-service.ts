@@ -32,7 +32,7 @@ interface ConfigParts {
 }
 
 /** What comes in; what is left out stays, or is the default. */
-export interface ConfigInput {
+interface ConfigInput {
   readonly destination_id?: string
   readonly schedule?: string
   readonly time_zone?: string

@@ -111,7 +111,6 @@ export const databaseConfigBody = named(
     examples: [{ ...example, databases: [] }]
   }
 )
-export type DatabaseConfigBody = Static<typeof databaseConfigBody>
 
 export const volumeConfigBody = named(
   'SetVolumeBackupConfig',
@@ -127,7 +126,6 @@ export const volumeConfigBody = named(
     examples: [{ ...example, quiesce: true }]
   }
 )
-export type VolumeConfigBody = Static<typeof volumeConfigBody>
 
 export const configParams = { configId: described(uuid(), 'The `id` of the schedule.') }
 

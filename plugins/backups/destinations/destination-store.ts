@@ -17,7 +17,7 @@ export interface DestinationRow {
   readonly updated_at: Date
 }
 
-export interface DestinationUse {
+interface DestinationUse {
   readonly schedules: number
   readonly backups: number
 }

@@ -1,7 +1,7 @@
 import { countedRows, type Database, type Page, pageOf, type Rows, type Tx } from 'busbar/sdk'
 import type { SourceKind } from '../api.js'
 
-export type RunStatus = 'running' | 'succeeded' | 'failed'
+type RunStatus = 'running' | 'succeeded' | 'failed'
 
 /** A backup, as who works with it needs it. */
 export interface BackupRow {
@@ -57,7 +57,7 @@ export interface NewBackup {
   readonly quiesce: boolean
 }
 
-export interface StoredFacts {
+interface StoredFacts {
   readonly format: string
   readonly raw_bytes: number
   readonly size_bytes: number

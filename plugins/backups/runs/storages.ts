@@ -18,7 +18,7 @@ interface Place {
   readonly in_platform_store: boolean
 }
 
-export interface OpenStorage {
+interface OpenStorage {
   readonly storage: BackupStorage
   /** What keys begin with. */
   readonly prefix: string

@@ -26,7 +26,7 @@ async function* joined(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
 }
 
 /** What a file is once it is stored. */
-export interface FileFacts extends DumpFacts {
+interface FileFacts extends DumpFacts {
   /** Before it was compressed. */
   readonly rawBytes: number
   readonly bytes: number

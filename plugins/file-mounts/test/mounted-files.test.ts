@@ -29,11 +29,7 @@ test('a container sees its files, cannot change them, and has them as they were 
   t.equal(await web.run('/usr/local/bin/tool'), 'from a tool')
   t.equal(await web.run('stat -c %a,%u,%g /run/secrets/key /etc/app/settings.json'), '600,0,0\n644,0,0')
   for (const change of ['echo x > ', 'rm -f ', 'chmod 777 ', 'mv -f /etc/app/settings.json '])
-    t.match(
-      await web.run(`${change}/run/secrets/key`),
-      /read-only file system|resource busy/i,
-      change
-    )
+    t.match(await web.run(`${change}/run/secrets/key`), /read-only file system|resource busy/i, change)
   t.equal(await web.run('cat /run/secrets/key'), secret)
   t.match(await other.run('cat /run/secrets/key /etc/app/settings.json'), /No such file/)
   t.same(await filesWith(lab.k.state.directory, secret), [], 'the platform keeps none of it on its disk')

@@ -3,7 +3,7 @@ import type Docker from 'dockerode'
 import { containersOf, type DeployLab, engine } from '../../deployments/test/deploy-lab.js'
 
 /** An application that runs `busybox:lab` and serves its /data, and what tests do with its volumes. */
-export interface VolumeApplication {
+interface VolumeApplication {
   readonly id: string
   readonly path: string
   /** Waits for its end, which is to be a success. */
