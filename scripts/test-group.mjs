@@ -15,6 +15,12 @@ const fileLimitMs = 1000 * Number(process.env.TEST_FILE_SECONDS ?? 600)
 /** What keeps a process from its end after that is said by its exit, instead of by nothing for half an hour. */
 const endLimitMs = Math.min(60_000, fileLimitMs)
 
+/** As much as helps to find who has left it: what was asked of an engine, which program, which connection. */
+const nameOf = handle =>
+  [handle.constructor?.name, handle._httpMessage?.path, handle.spawnfile, handle.remoteAddress, handle.fd]
+    .filter(part => part !== undefined)
+    .join(' ')
+
 /** @param {readonly string[]} files */
 export function runGroup(files) {
   for (const file of files)
@@ -26,7 +32,7 @@ export function runGroup(files) {
     })
   tap.teardown(() => {
     setTimeout(() => {
-      console.error(`does not end: ${process.getActiveResourcesInfo().join(', ')}`)
+      console.error(`does not end: ${process._getActiveHandles().map(nameOf).join(', ')}`)
       process.exit(1)
     }, endLimitMs).unref()
   })

@@ -3,6 +3,7 @@ import { imageService } from 'busbar/api/images'
 import { platformParts } from 'busbar/api/platform'
 import { projectDirectory, projectTeardown } from 'busbar/api/projects'
 import {
+  bounded,
   type Contributor,
   configChecks,
   healthChecks,
@@ -61,6 +62,14 @@ export async function startRuntimeDocker({
   })
   onStop(async () => {
     await runtime.disk.close()
+  })
+  onStop(async () => {
+    // An engine that hangs holds nobody's stop.
+    await bounded(() => runtime.limits.stop(), { ms: 10_000, what: 'the limits of the machine' }).catch(
+      (error: unknown) => {
+        log.warn({ err: error }, 'limits of the machine are still being set')
+      }
+    )
   })
   const heartbeat = new HeartbeatFile(await instance.directory(), clock, log)
   return {

@@ -139,6 +139,8 @@ test('a plugin that has a table and waits for another plugin is not ended for wh
   await reading
   end.abort()
   t.equal(await holding, 'ended')
+  // Its connection may be gone before that is told.
+  await until(() => ended.length > 0, 'it is told that it was ended')
   t.same(
     ended.map(([plugin]) => plugin),
     ['evil']

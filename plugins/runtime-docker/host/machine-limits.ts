@@ -7,6 +7,7 @@ import { HostLimits, type HostLimitsDependencies } from './host-limits.js'
 export class MachineLimits {
   /** Host tools take those of another task that look as if they were left. */
   readonly #turns = new Serial()
+  #isStopped = false
 
   readonly packets: HostLimits
   readonly groups: GroupKeeper
@@ -27,6 +28,8 @@ export class MachineLimits {
     { forBuilds = false, bridge }: { readonly forBuilds?: boolean; readonly bridge?: string } = {}
   ): Promise<void> {
     await this.#turns.run(async () => {
+      // Without its limits no container may start.
+      if (this.#isStopped) throw new Error('the platform is stopping')
       await this.packets.ensure()
       await this.groups.ensure(projectId)
       if (forBuilds) await this.bridges.ensure(bridge)
@@ -36,9 +39,14 @@ export class MachineLimits {
   /** Sets them anew. Without a network what is left of them is taken away. */
   async refresh(): Promise<void> {
     await this.#turns.run(async () => {
-      await this.packets.refresh()
-      await this.groups.refresh()
-      await this.bridges.refresh()
+      for (const keeper of [this.packets, this.groups, this.bridges])
+        if (!this.#isStopped) await keeper.refresh()
     })
+  }
+
+  /** Begins nothing any more, and resolves when what is under way has ended: nothing is made after whoever stopped this has cleaned up. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    await this.#turns.run(() => {})
   }
 }
