@@ -15,15 +15,17 @@ const secondRuntime = (environment: Readonly<Record<string, string>>, instanceId
   definePlugin({
     id: 'second-runtime',
     needs: { clock: kernel.clock, secrets: kernel.secrets },
-    start: ({ use: { clock, secrets: signatures }, log }) => ({
-      runtime: new DockerRuntime({
+    start: ({ use: { clock, secrets: signatures }, log, onStop }) => {
+      const runtime = new DockerRuntime({
         instanceId,
         signatures,
         clock,
         log,
         settings: settingsFrom(settings, environment)
       })
-    }),
+      onStop(() => runtime.limits.stop())
+      return { runtime }
+    },
     provides(provide, { runtime }) {
       provide(containerRuntime, runtime)
       provide(imageService, runtime)

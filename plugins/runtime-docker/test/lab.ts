@@ -81,6 +81,7 @@ export function startLab(
   })
   t.teardown(async () => {
     await runtime.disk.close()
+    await runtime.limits.stop()
     await removeInstallationFromEngine(instanceId, docker)
   })
   const ofProject = (projectId: string): Lab => ({
