@@ -217,6 +217,39 @@ export interface Schemas {
     /** Whether the files of the image cannot be changed; `/tmp` and `/run` can be written then, in memory. */
     readonly_rootfs: boolean
   }
+  /** The same in a list of all volumes of an application. */
+  ApplicationVolumeBackupConfig: {
+    /** What the schedule is called in paths. */
+    id: string
+    /** The destination that its backups are kept at. */
+    destination_id: string
+    /** When backups are made, as a cron expression of five fields. */
+    schedule: string
+    /** The time zone that schedules are read in. */
+    time_zone: string
+    /** When the newest backup is restored into a throwaway copy, as a proof; empty: never. */
+    drill_schedule: string
+    /** What keys begin with, behind the prefix of the destination. */
+    prefix: string
+    /** How many backups are kept; null: all of them. */
+    keep_latest: number | null
+    /** Whether backups are made by themselves. */
+    enabled: boolean
+    /** When a backup was last begun; null before the first. */
+    last_run_at: string | null
+    /** When the next is due; null where none is. */
+    next_run_at: string | null
+    /** When the schedule was made. */
+    created_at: string
+    /** The volume that is backed up. */
+    application_volume_id: string
+    /** Whether the application is stopped while the volume is read. */
+    quiesce: boolean
+    /** What the volume is called. */
+    volume_name: string
+    /** Where it is mounted. */
+    mount_path: string
+  }
   /** Who did what to which resource, with the outcome. */
   AuditRecord: {
     /** What the record is called. */
@@ -250,8 +283,55 @@ export interface Schemas {
   AuditRecordPage: {
     /** The records of this page, the newest first. */
     items: Schemas['AuditRecord'][]
-    /** How many records match the filters, on all pages; of more than 10 000 it may be some minutes old. */
+    /** How many records match the filters, on all pages. */
     total: number
+  }
+  /** Where backups of a project are kept. The keys are in no answer. */
+  BackupDestination: {
+    /** What the destination is called in paths. */
+    id: string
+    /** The project that it is of. */
+    project_id: string
+    /** What people call it. */
+    name: string
+    /** What it is: `s3`, `r2`, `b2`, `wasabi`, `minio`, `other` (what speaks the protocol of S3), `local` (a folder of this machine), or what a plugin adds. */
+    provider: string
+    /** The host of the store, with its port; empty: the provider's own. */
+    endpoint: string
+    /** The region of the bucket. */
+    region: string
+    /** The bucket; empty where the provider has none. */
+    bucket: string
+    /** What the keys of files begin with. */
+    prefix: string
+    /** Whether it is reached over TLS. */
+    use_ssl: boolean
+    /** When it was made. */
+    created_at: string
+    /** When it was changed last. */
+    updated_at: string
+  }
+  /** What a destination says now. */
+  BackupDestinationTrial: {
+    /** Whether backups may be kept there now. */
+    ok: boolean
+    /** Why not; left out where it works. */
+    error?: string
+  }
+  /** Whether a backup is known to be worth something. */
+  BackupProof: {
+    /** `unproven`: nobody has restored it yet. `proven`: it was restored into a throwaway copy, which answered. `failed`: that did not work. */
+    status: "unproven" | "running" | "proven" | "failed"
+    /** When that was tried last; null where it never was. */
+    checked_at: string | null
+    /** How long it took, in milliseconds. */
+    duration_ms: number | null
+    /** How many rows, keys or files the copy had. */
+    rows: number | null
+    /** What else the copy said. */
+    detail: string | null
+    /** Why it did not work; null otherwise. */
+    error: string | null
   }
   /** What earlier builds of an application have left for the next one. */
   BuildCache: {
@@ -534,6 +614,91 @@ export interface Schemas {
     tls_not_after: string | null
     /** Why it is not served as it is to be, with what helps; empty where it is. */
     tls_error: string
+  }
+  /** A backup of a database, or the attempt to make one. */
+  DatabaseBackup: {
+    /** What the backup is called in paths. */
+    id: string
+    /** How it is. */
+    status: "running" | "succeeded" | "failed"
+    /** When it was asked for. */
+    started_at: string
+    /** When it ended; null while it runs. */
+    finished_at: string | null
+    /** How long the file is; 0 while there is none. */
+    size_bytes: number
+    /** Whether it is kept at a destination, or in the platform's bucket; otherwise it is on this machine. */
+    has_remote: boolean
+    /** Why it failed; empty otherwise. */
+    error: string
+    /** What it did, one JSON object a line: `time` and `message`. */
+    log: string
+    /** Whether the file is encrypted: to a key of the installation, and to the recovery key where there is one. */
+    encrypted: boolean
+    /** Of the file, in hexadecimal digits; null while there is none. */
+    sha256: string | null
+    /** How the dump is written, once it was decrypted and decompressed. */
+    format: string | null
+    /** The version of the engine that it was made of. */
+    version: string
+    /** Whether it was restored as a proof. */
+    proof: Schemas['BackupProof']
+    /** The schedule that has made it; null where it was made by hand, or the schedule was deleted. */
+    config_id: string | null
+    /** The key of the file at the destination; empty where it has none. */
+    remote_key: string
+    /** Which databases are in it, with commas between; empty: all of them. */
+    target_database: string
+  }
+  /** When backups of a database are made by themselves, and what becomes of old ones. */
+  DatabaseBackupConfig: {
+    /** What the schedule is called in paths. */
+    id: string
+    /** The destination that its backups are kept at. */
+    destination_id: string
+    /** When backups are made, as a cron expression of five fields. */
+    schedule: string
+    /** The time zone that schedules are read in. */
+    time_zone: string
+    /** When the newest backup is restored into a throwaway copy, as a proof; empty: never. */
+    drill_schedule: string
+    /** What keys begin with, behind the prefix of the destination. */
+    prefix: string
+    /** How many backups are kept; null: all of them. */
+    keep_latest: number | null
+    /** Whether backups are made by themselves. */
+    enabled: boolean
+    /** When a backup was last begun; null before the first. */
+    last_run_at: string | null
+    /** When the next is due; null where none is. */
+    next_run_at: string | null
+    /** When the schedule was made. */
+    created_at: string
+    /** The database that is backed up. */
+    database_id: string
+    /** Which of the databases in it; empty: all. */
+    databases: string[]
+    /** Whether all of them are backed up. */
+    all_databases: boolean
+    /** When it was changed last. */
+    updated_at: string
+  }
+  /** A restore into a database. */
+  DatabaseRestore: {
+    /** What the restore is called. */
+    id: string
+    /** The backup that is restored; it may be gone since. */
+    backup_id: string
+    /** How it is. */
+    status: "running" | "succeeded" | "failed"
+    /** When it was asked for. */
+    started_at: string
+    /** When it ended; null while it runs. */
+    finished_at: string | null
+    /** Why it failed, and what was touched; empty otherwise. */
+    error: string
+    /** What it did, one JSON object a line: `time` and `message`. */
+    log: string
   }
   /** The deploy hook of an application. */
   DeployHook: {
@@ -1215,6 +1380,51 @@ export interface Schemas {
     /** How many notifications the caller has not marked as read, on all pages. */
     unread: number
   }
+  /** A backup of a database that was deleted. */
+  OrphanedBackup: {
+    /** What the backup is called in paths. */
+    id: string
+    /** How it is. */
+    status: "running" | "succeeded" | "failed"
+    /** When it was asked for. */
+    started_at: string
+    /** When it ended; null while it runs. */
+    finished_at: string | null
+    /** How long the file is; 0 while there is none. */
+    size_bytes: number
+    /** Whether it is kept at a destination, or in the platform's bucket; otherwise it is on this machine. */
+    has_remote: boolean
+    /** Why it failed; empty otherwise. */
+    error: string
+    /** What it did, one JSON object a line: `time` and `message`. */
+    log: string
+    /** Whether the file is encrypted: to a key of the installation, and to the recovery key where there is one. */
+    encrypted: boolean
+    /** Of the file, in hexadecimal digits; null while there is none. */
+    sha256: string | null
+    /** How the dump is written, once it was decrypted and decompressed. */
+    format: string | null
+    /** The version of the engine that it was made of. */
+    version: string
+    /** Whether it was restored as a proof. */
+    proof: Schemas['BackupProof']
+    /** The schedule that has made it; null where it was made by hand, or the schedule was deleted. */
+    config_id: string | null
+    /** The key of the file at the destination; empty where it has none. */
+    remote_key: string
+    /** Which databases are in it, with commas between; empty: all of them. */
+    target_database: string
+    /** What is left of the database: backups of the same one have the same. */
+    tombstone_id: string
+    /** What the database was called. */
+    database_name: string
+    /** Its host name. */
+    database_slug: string
+    /** Its engine. */
+    database_type: string
+    /** When it was deleted. */
+    database_deleted_at: string
+  }
   /** Where archives are uploaded to. The keys are in no answer. */
   PlatformBackupRemote: {
     /** The host of the store, with its port; empty: Amazon S3. */
@@ -1372,6 +1582,49 @@ export interface Schemas {
     created_at: string
     /** When the project itself was changed last; what lies in it does not count. */
     updated_at: string
+  }
+  /** A backup, with what it is one of. */
+  ProjectBackup: {
+    /** What the backup is called in paths. */
+    id: string
+    /** How it is. */
+    status: "running" | "succeeded" | "failed"
+    /** When it was asked for. */
+    started_at: string
+    /** When it ended; null while it runs. */
+    finished_at: string | null
+    /** How long the file is; 0 while there is none. */
+    size_bytes: number
+    /** Whether it is kept at a destination, or in the platform's bucket; otherwise it is on this machine. */
+    has_remote: boolean
+    /** Why it failed; empty otherwise. */
+    error: string
+    /** What it did, one JSON object a line: `time` and `message`. */
+    log: string
+    /** Whether the file is encrypted: to a key of the installation, and to the recovery key where there is one. */
+    encrypted: boolean
+    /** Of the file, in hexadecimal digits; null while there is none. */
+    sha256: string | null
+    /** How the dump is written, once it was decrypted and decompressed. */
+    format: string | null
+    /** The version of the engine that it was made of. */
+    version: string
+    /** Whether it was restored as a proof. */
+    proof: Schemas['BackupProof']
+    /** The schedule that has made it; null where it was made by hand, or the schedule was deleted. */
+    config_id: string | null
+    /** The key of the file at the destination; empty where it has none. */
+    remote_key: string
+    /** Which databases are in it, with commas between; empty: all of them. */
+    target_database: string
+    /** What it is a backup of. */
+    kind: "database" | "volume"
+    /** The database or the volume. */
+    resource_id: string
+    /** What that is called. */
+    resource_name: string
+    /** The application of a volume; null otherwise. */
+    app_name: string | null
   }
   /** A project in the list of all. */
   ProjectListItem: {
@@ -1554,6 +1807,75 @@ export interface Schemas {
     /** When the key was made; null while none was. */
     created_at: string | null
   }
+  /** A database that was made again from what was left of a deleted one. */
+  RecreatedDatabase: {
+    /** What the new database is called in paths. */
+    id: string
+    /** Its project. */
+    project_id: string
+    /** What people call it. */
+    name: string
+    /** Its host name in the project. */
+    slug: string
+    /** Its engine. */
+    type: string
+    /** The version of that. */
+    version: string
+    /** How it is: it is being made. */
+    status: string
+    /** Its image. */
+    image: string | null
+    /** The digest that the image is pinned to. */
+    image_digest: string | null
+    /** Where it comes from. */
+    source_kind: string | null
+    /** What of that. */
+    source_ref: string | null
+    /** How it is dumped, where that is its own. */
+    backup_command: string | null
+    /** How backups of it are made. */
+    backup_mode: string
+    /** How it is restored, where that is its own. */
+    restore_command: string | null
+    /** Where its data is in the container. */
+    data_dir: string | null
+    /** By which host applications reach it. */
+    internal_host: string | null
+    /** A mark that there are credentials; never these. */
+    credentials_encrypted: string
+    /** The port that it listens on. */
+    container_port: number | null
+    /** The port on this machine, where it has one. */
+    host_port: number | null
+    /** The port by which applications reach it. */
+    internal_port: number | null
+    /** Cores; 0: no limit. */
+    cpu_limit: number
+    /** Bytes; 0: no limit. */
+    memory_limit: number
+    /** Whether its container is gone. */
+    container_missing: boolean
+    /** When it was made. */
+    created_at: string
+    /** How it is reached from outside. */
+    external_access: {
+      /** Whether it may be reached from outside of the project. */
+      enabled: boolean
+      /** The port on this machine. */
+      host_port: number
+      /** The host to open a tunnel to. */
+      ssh_host: string
+      /** The user to open it as. */
+      ssh_user: string
+    } | null
+    /** Where its data is. */
+    volume: {
+      /** What its volume is called. */
+      name: string
+      /** How much is in it. */
+      size_bytes: number
+    } | null
+  }
   /** Why a session was not renewed. */
   Refusal: {
     /** A sentence that says what is wrong and what to do. */
@@ -1676,6 +1998,18 @@ export interface Schemas {
     /** Always `restarted`. */
     status: string
   }
+  /** What is restored into the database. What is in it is replaced. */
+  RestoreDatabase: {
+    /** The backup. */
+    backup_id: string
+    /** That it is a backup of another database of the project, also of one that was deleted, is intended. */
+    from_other?: boolean
+  }
+  /** Where it is restored. What is there is replaced. */
+  RestoreVolumeBackup: {
+    /** Another volume of the project that it is restored into; left out: the one that it is a backup of. */
+    target_volume_id?: string
+  }
   /** What a variable holds. */
   RevealedVariable: {
     /** The value in clear. */
@@ -1762,6 +2096,46 @@ export interface Schemas {
     /** Until when it can be refreshed. */
     expires_at: string
   }
+  /** A destination. When it is changed, what is left out stays as it is, and an empty key too. Keys come both together. */
+  SetBackupDestination: {
+    /** What people call it, unique in the project; required when it is made. */
+    name?: string
+    /** `s3` unless given; `r2`, `b2`, `wasabi`, `minio`, `other` or `local`. */
+    provider?: string
+    /** The host of the store, with its port where it has one; empty: the provider's own. */
+    endpoint?: string
+    /** The region of the bucket; `us-east-1` unless given. */
+    region?: string
+    /** The bucket, which must be there; required where the provider has buckets. */
+    bucket?: string
+    /** What the keys of files begin with; slashes at its ends are left out. */
+    prefix?: string
+    /** Whether it is reached over TLS; it is unless given. */
+    use_ssl?: boolean | null
+    /** The id of the access key. It is kept encrypted and is in no answer. */
+    access_key?: string
+    /** The secret of the access key. It is kept encrypted and is in no answer. */
+    secret_key?: string
+  }
+  /** A schedule. When it is changed, what is left out stays as it is. */
+  SetDatabaseBackupConfig: {
+    /** A destination of the project. Required when the schedule is made. */
+    destination_id?: string
+    /** When, as a cron expression of five fields: `0 3 * * *`. Required when the schedule is made. */
+    schedule?: string
+    /** The time zone of the schedules, such as `Europe/Berlin`; that of the installation unless given. */
+    time_zone?: string
+    /** When the newest backup is restored into a throwaway copy; empty: never. That of the installation unless given. */
+    drill_schedule?: string
+    /** What keys begin with. */
+    prefix?: string
+    /** How many backups are kept; null, and unless given: all of them. */
+    keep_latest?: number | null
+    /** Whether backups are made by themselves; they are unless given. */
+    enabled?: boolean | null
+    /** Which of the databases in it; empty, and unless given: all. */
+    databases?: string[]
+  }
   /** The whole check. Fields of another type are ignored, and what is left out has its default. */
   SetHealthCheck: {
     /** `none`: a new version is proven by its port, or, without one, by living for two seconds. `http`: by a request. `command`: by a command in the container. */
@@ -1823,6 +2197,25 @@ export interface Schemas {
     setup_required: boolean
     /** Whether set-up asks for the one-time code, as it does where the network reaches the platform. False once it is set up. */
     code_required: boolean
+  }
+  /** A schedule. When it is changed, what is left out stays as it is. */
+  SetVolumeBackupConfig: {
+    /** A destination of the project. Required when the schedule is made. */
+    destination_id?: string
+    /** When, as a cron expression of five fields: `0 3 * * *`. Required when the schedule is made. */
+    schedule?: string
+    /** The time zone of the schedules, such as `Europe/Berlin`; that of the installation unless given. */
+    time_zone?: string
+    /** When the newest backup is restored into a throwaway copy; empty: never. That of the installation unless given. */
+    drill_schedule?: string
+    /** What keys begin with. */
+    prefix?: string
+    /** How many backups are kept; null, and unless given: all of them. */
+    keep_latest?: number | null
+    /** Whether backups are made by themselves; they are unless given. */
+    enabled?: boolean | null
+    /** Whether the application is stopped while the volume is read; it is not unless given. */
+    quiesce?: boolean
   }
   /** A session. The cookies `token`, `refresh_token` and `csrf_token` are set with it; what changes something also sends the last one as `X-CSRF-Token`. */
   SignedIn: {
@@ -1972,6 +2365,29 @@ export interface Schemas {
   TransferProject: {
     /** The `id` of the user who is to own the project. */
     user_id: string
+  }
+  /** A destination that is not saved. */
+  TryBackupDestination: {
+    /** What people call it, unique in the project; required when it is made. */
+    name?: string
+    /** `s3` unless given; `r2`, `b2`, `wasabi`, `minio`, `other` or `local`. */
+    provider?: string
+    /** The host of the store, with its port where it has one; empty: the provider's own. */
+    endpoint?: string
+    /** The region of the bucket; `us-east-1` unless given. */
+    region?: string
+    /** The bucket, which must be there; required where the provider has buckets. */
+    bucket?: string
+    /** What the keys of files begin with; slashes at its ends are left out. */
+    prefix?: string
+    /** Whether it is reached over TLS; it is unless given. */
+    use_ssl?: boolean | null
+    /** The id of the access key. It is kept encrypted and is in no answer. */
+    access_key?: string
+    /** The secret of the access key. It is kept encrypted and is in no answer. */
+    secret_key?: string
+    /** A destination whose stored keys are used where none are given; it must be at the same host. */
+    id?: string
   }
   /** How much of an inbox is new. */
   UnreadNotifications: {
@@ -2224,6 +2640,83 @@ export interface Schemas {
     version: string
     /** Whether the platform is being updated, and will soon start anew. */
     updating: boolean
+  }
+  /** A backup of a volume, or the attempt to make one. */
+  VolumeBackup: {
+    /** What the backup is called in paths. */
+    id: string
+    /** How it is. */
+    status: "running" | "succeeded" | "failed"
+    /** When it was asked for. */
+    started_at: string
+    /** When it ended; null while it runs. */
+    finished_at: string | null
+    /** How long the file is; 0 while there is none. */
+    size_bytes: number
+    /** Whether it is kept at a destination, or in the platform's bucket; otherwise it is on this machine. */
+    has_remote: boolean
+    /** Why it failed; empty otherwise. */
+    error: string
+    /** What it did, one JSON object a line: `time` and `message`. */
+    log: string
+    /** Whether the file is encrypted: to a key of the installation, and to the recovery key where there is one. */
+    encrypted: boolean
+    /** Of the file, in hexadecimal digits; null while there is none. */
+    sha256: string | null
+    /** How the dump is written, once it was decrypted and decompressed. */
+    format: string | null
+    /** The version of the engine that it was made of. */
+    version: string
+    /** Whether it was restored as a proof. */
+    proof: Schemas['BackupProof']
+    /** The schedule that has made it; empty where the schedule was deleted. */
+    config_id: string
+  }
+  /** When backups of a volume are made by themselves, and what becomes of old ones. */
+  VolumeBackupConfig: {
+    /** What the schedule is called in paths. */
+    id: string
+    /** The destination that its backups are kept at. */
+    destination_id: string
+    /** When backups are made, as a cron expression of five fields. */
+    schedule: string
+    /** The time zone that schedules are read in. */
+    time_zone: string
+    /** When the newest backup is restored into a throwaway copy, as a proof; empty: never. */
+    drill_schedule: string
+    /** What keys begin with, behind the prefix of the destination. */
+    prefix: string
+    /** How many backups are kept; null: all of them. */
+    keep_latest: number | null
+    /** Whether backups are made by themselves. */
+    enabled: boolean
+    /** When a backup was last begun; null before the first. */
+    last_run_at: string | null
+    /** When the next is due; null where none is. */
+    next_run_at: string | null
+    /** When the schedule was made. */
+    created_at: string
+    /** The volume that is backed up. */
+    application_volume_id: string
+    /** Whether the application is stopped while the volume is read. */
+    quiesce: boolean
+  }
+  /** A restore into a volume. */
+  VolumeRestore: {
+    /** What the restore is called. */
+    id: string
+    /** The backup that is restored; it may be gone since. */
+    backup_id: string
+    /** How it is. */
+    status: "running" | "succeeded" | "failed"
+    /** When it was asked for. */
+    started_at: string
+    /** When it ended; null while it runs. */
+    finished_at: string | null
+    /** Why it failed, and what was touched; empty otherwise. */
+    error: string
+    /** What it did, one JSON object a line: `time` and `message`. */
+    log: string
   }
   /** What pushes are signed with. */
   WebhookSecret: {
@@ -3567,6 +4060,179 @@ export interface Operations {
     body: Schemas['CreateTerminalSession']
     answer: Schemas['TerminalSession']
   }
+  'GET /api/projects/{projectId}/applications/{applicationId}/volume-backup-configs': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+    }
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['ApplicationVolumeBackupConfig'][]
+  }
+  'GET /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the volume. One that is not in what stands before it in the path is not found (404). */
+      volumeId: string
+    }
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['VolumeBackupConfig'][]
+  }
+  'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the volume. One that is not in what stands before it in the path is not found (404). */
+      volumeId: string
+    }
+    query: {}
+    body: Schemas['SetVolumeBackupConfig']
+    answer: Schemas['VolumeBackupConfig']
+  }
+  'PUT /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs/{configId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the volume. One that is not in what stands before it in the path is not found (404). */
+      volumeId: string
+      /** The `id` of the schedule. */
+      configId: string
+    }
+    query: {}
+    body: Schemas['SetVolumeBackupConfig']
+    answer: Schemas['VolumeBackupConfig']
+  }
+  'DELETE /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs/{configId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the volume. One that is not in what stands before it in the path is not found (404). */
+      volumeId: string
+      /** The `id` of the schedule. */
+      configId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs/{configId}/run': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the volume. One that is not in what stands before it in the path is not found (404). */
+      volumeId: string
+      /** The `id` of the schedule. */
+      configId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'GET /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the volume. One that is not in what stands before it in the path is not found (404). */
+      volumeId: string
+    }
+    query: {
+      /** How many rows at most, from 1 to 200; 50 unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['VolumeBackup'][]
+  }
+  'DELETE /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups/{backupId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the volume. One that is not in what stands before it in the path is not found (404). */
+      volumeId: string
+      /** The `id` of the backup. */
+      backupId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups/{backupId}/check': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the volume. One that is not in what stands before it in the path is not found (404). */
+      volumeId: string
+      /** The `id` of the backup. */
+      backupId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups/{backupId}/restore': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the volume. One that is not in what stands before it in the path is not found (404). */
+      volumeId: string
+      /** The `id` of the backup. */
+      backupId: string
+    }
+    query: {}
+    body: Schemas['RestoreVolumeBackup']
+    answer: Schemas['Status']
+  }
+  'GET /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/restores': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the volume. One that is not in what stands before it in the path is not found (404). */
+      volumeId: string
+    }
+    query: {
+      /** How many rows at most, from 1 to 200; 50 unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['VolumeRestore'][]
+  }
   'PUT /api/projects/{projectId}/applications/{applicationId}/webhook': {
     params: {
       /** The `id` of the project. */
@@ -3588,6 +4254,231 @@ export interface Operations {
     query: {}
     body: undefined
     answer: Schemas['WebhookSecret']
+  }
+  'GET /api/projects/{projectId}/backup-destinations': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+    }
+    query: {
+      /** How many rows at most, from 1 to 200; 50 unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['BackupDestination'][]
+  }
+  'POST /api/projects/{projectId}/backup-destinations': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+    }
+    query: {}
+    body: Schemas['SetBackupDestination']
+    answer: Schemas['BackupDestination']
+  }
+  'PUT /api/projects/{projectId}/backup-destinations/{destId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the destination. */
+      destId: string
+    }
+    query: {}
+    body: Schemas['SetBackupDestination']
+    answer: Schemas['BackupDestination']
+  }
+  'DELETE /api/projects/{projectId}/backup-destinations/{destId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the destination. */
+      destId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'POST /api/projects/{projectId}/backup-destinations/{destId}/test': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the destination. */
+      destId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['BackupDestinationTrial']
+  }
+  'POST /api/projects/{projectId}/backup-destinations/test': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+    }
+    query: {}
+    body: Schemas['TryBackupDestination']
+    answer: Schemas['BackupDestinationTrial']
+  }
+  'GET /api/projects/{projectId}/backups': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+    }
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['ProjectBackup'][]
+  }
+  'GET /api/projects/{projectId}/databases/{databaseId}/backup-configs': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['DatabaseBackupConfig'][]
+  }
+  'POST /api/projects/{projectId}/databases/{databaseId}/backup-configs': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: Schemas['SetDatabaseBackupConfig']
+    answer: Schemas['DatabaseBackupConfig']
+  }
+  'PUT /api/projects/{projectId}/databases/{databaseId}/backup-configs/{configId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+      /** The `id` of the schedule. */
+      configId: string
+    }
+    query: {}
+    body: Schemas['SetDatabaseBackupConfig']
+    answer: Schemas['DatabaseBackupConfig']
+  }
+  'DELETE /api/projects/{projectId}/databases/{databaseId}/backup-configs/{configId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+      /** The `id` of the schedule. */
+      configId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'POST /api/projects/{projectId}/databases/{databaseId}/backup-configs/{configId}/run': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+      /** The `id` of the schedule. */
+      configId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'GET /api/projects/{projectId}/databases/{databaseId}/backups': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {
+      /** How many rows at most, from 1 to 200; 50 unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['DatabaseBackup'][]
+  }
+  'POST /api/projects/{projectId}/databases/{databaseId}/backups': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'DELETE /api/projects/{projectId}/databases/{databaseId}/backups/{backupId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+      /** The `id` of the backup. */
+      backupId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'POST /api/projects/{projectId}/databases/{databaseId}/backups/{backupId}/check': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+      /** The `id` of the backup. */
+      backupId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'POST /api/projects/{projectId}/databases/{databaseId}/restore': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: Schemas['RestoreDatabase']
+    answer: Schemas['Status']
+  }
+  'GET /api/projects/{projectId}/databases/{databaseId}/restores': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {
+      /** How many rows at most, from 1 to 200; 50 unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['DatabaseRestore'][]
   }
   'GET /api/projects/{projectId}/env': {
     params: {
@@ -3665,6 +4556,42 @@ export interface Operations {
     query: {}
     body: undefined
     answer: Record<string, Schemas['ServiceMetrics']>
+  }
+  'GET /api/projects/{projectId}/orphaned-backups': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+    }
+    query: {
+      /** How many rows at most, from 1 to 200; 50 unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['OrphanedBackup'][]
+  }
+  'DELETE /api/projects/{projectId}/orphaned-backups/{backupId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the backup. */
+      backupId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'POST /api/projects/{projectId}/orphaned-backups/{backupId}/restore': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the backup. */
+      backupId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['RecreatedDatabase']
   }
   'GET /api/projects/{projectId}/registries': {
     params: {
@@ -4742,6 +5669,72 @@ export interface NamedOperations {
    */
   CreateTerminalSession: 'POST /api/projects/{projectId}/applications/{applicationId}/terminal'
   /**
+   * Get Configs for an App. The schedules of all volumes of the application, the oldest first.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListBackupConfigsForApplication: 'GET /api/projects/{projectId}/applications/{applicationId}/volume-backup-configs'
+  /**
+   * Get Configs for a Volume. When backups of the volume are made by themselves, the oldest schedule first.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListBackupConfigsForVolume: 'GET /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs'
+  /**
+   * Create Config. Backups are made from now on, and the newest is restored as a proof once in a while.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  CreateVolumeBackupConfig: 'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs'
+  /**
+   * Update Config. What is left out stays as it is. Backups that there are stay where they are.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  UpdateVolumeBackupConfig: 'PUT /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs/{configId}'
+  /**
+   * Delete Config. The backups that it has made stay.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  DeleteVolumeBackupConfig: 'DELETE /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs/{configId}'
+  /**
+   * Run Config Backup. Makes a backup now as the schedule would, in the background.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  RunVolumeBackupConfig: 'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs/{configId}/run'
+  /**
+   * Get Backups. Backups of the volume, those that failed too, the newest first.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListVolumeBackups: 'GET /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups'
+  /**
+   * Delete Volume Backup. With its file, wherever that is; a destination that is away is asked again. Refused while it is used.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
+   */
+  DeleteVolumeBackup: 'DELETE /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups/{backupId}'
+  /**
+   * Check Volume Backup. Restores the backup into a throwaway volume and counts its files, in the background: `proof` of the backup says what came of it. Nothing else is touched.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  CheckVolumeBackup: 'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups/{backupId}/check'
+  /**
+   * Restore Volume Backup. Replaces what is in the volume by the backup, in the background. All of the file is read and proven before anything is touched. The application is stopped meanwhile where it runs. With `target_volume_id` it is another volume of the project that is replaced.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
+   */
+  RestoreVolumeBackup: 'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups/{backupId}/restore'
+  /**
+   * Get Restores. Restores into the volume, those that failed too, the newest first.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListVolumeRestores: 'GET /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/restores'
+  /**
    * Update Webhook. What the body leaves out stays.
    *
    * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
@@ -4753,6 +5746,114 @@ export interface NamedOperations {
    * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
    */
   RevealWebhookSecret: 'GET /api/projects/{projectId}/applications/{applicationId}/webhook/reveal'
+  /**
+   * Get Destinations. Where backups of the project may be kept, by name. The keys are in no answer.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListBackupDestinations: 'GET /api/projects/{projectId}/backup-destinations'
+  /**
+   * Create Destination. A bucket, or a folder of this machine. Nothing is asked of it yet: see its test.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  CreateBackupDestination: 'POST /api/projects/{projectId}/backup-destinations'
+  /**
+   * Update Destination. What is left out stays as it is. Provider, endpoint, bucket and what else says where it is are locked while backups are there. Stored keys are never sent to another host: where it moves they are given again.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  UpdateBackupDestination: 'PUT /api/projects/{projectId}/backup-destinations/{destId}'
+  /**
+   * Delete Destination. Refused while schedules use it, or backups are there.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  DeleteBackupDestination: 'DELETE /api/projects/{projectId}/backup-destinations/{destId}'
+  /**
+   * Test Destination. Asks the place whether backups may be kept there with what is stored.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  TestBackupDestination: 'POST /api/projects/{projectId}/backup-destinations/{destId}/test'
+  /**
+   * Test Configs. The same of a destination that is not saved. With the `id` of one that is, what is left out is taken from it, its keys only where it is at the same host.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  TestBackupDestinationParams: 'POST /api/projects/{projectId}/backup-destinations/test'
+  /**
+   * Get Recent Backups. The newest 50 backups of databases and volumes of the project, and at least the newest of each, the newest first.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListProjectBackups: 'GET /api/projects/{projectId}/backups'
+  /**
+   * Get Configs. When backups of the database are made by themselves, the oldest schedule first.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListDatabaseBackupConfigs: 'GET /api/projects/{projectId}/databases/{databaseId}/backup-configs'
+  /**
+   * Create Config. Backups are made from now on, and the newest is restored as a proof once in a while.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  CreateDatabaseBackupConfig: 'POST /api/projects/{projectId}/databases/{databaseId}/backup-configs'
+  /**
+   * Update Config. What is left out stays as it is. Backups that there are stay where they are.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  UpdateDatabaseBackupConfig: 'PUT /api/projects/{projectId}/databases/{databaseId}/backup-configs/{configId}'
+  /**
+   * Delete Config. The backups that it has made stay.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  DeleteDatabaseBackupConfig: 'DELETE /api/projects/{projectId}/databases/{databaseId}/backup-configs/{configId}'
+  /**
+   * Run Config Backup. Makes a backup now as the schedule would, in the background.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  RunDatabaseBackupConfig: 'POST /api/projects/{projectId}/databases/{databaseId}/backup-configs/{configId}/run'
+  /**
+   * Get Backups. Backups of the database, those that failed too, the newest first.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListDatabaseBackups: 'GET /api/projects/{projectId}/databases/{databaseId}/backups'
+  /**
+   * Backup Database. Makes a backup of all that is in it, in the background, which is kept on this machine, or in the bucket of the platform where one is enabled (`PUT /api/backups/remote`). The newest 7 (`DATABASE_BACKUP_RETAIN_COUNT`) of these are kept.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  BackupDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/backups'
+  /**
+   * Delete Database Backup. With its file, wherever that is; a destination that is away is asked again. Refused while it is used.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
+   */
+  DeleteDatabaseBackup: 'DELETE /api/projects/{projectId}/databases/{databaseId}/backups/{backupId}'
+  /**
+   * Check Database Backup. Restores the backup into a throwaway copy and asks that, in the background: `proof` of the backup says what came of it. Nothing else is touched.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  CheckDatabaseBackup: 'POST /api/projects/{projectId}/databases/{databaseId}/backups/{backupId}/check'
+  /**
+   * Restore Database. Replaces what is in the database by a backup, in the background. All of the file is read and proven before anything is touched. A database that is stopped is started for it, and stopped again. With `from_other` it may be a backup of another database of the project that has the same engine.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
+   */
+  RestoreDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/restore'
+  /**
+   * Get Restores. Restores into the database, those that failed too, the newest first.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListDatabaseRestores: 'GET /api/projects/{projectId}/databases/{databaseId}/restores'
   /**
    * Get Variables. The variables of the project, which all of its applications get. A token sees no values, a session those that are not secret.
    *
@@ -4795,6 +5896,24 @@ export interface NamedOperations {
    * A token with the scope `metrics` or a wider one, or a session. A token pinned to other projects is refused (403).
    */
   GetProjectMetrics: 'GET /api/projects/{projectId}/metrics'
+  /**
+   * Get Orphaned Database Backups. Backups of databases that were deleted, the newest first. They are kept for 90 days (`orphaned_backup_retention_days`).
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListProjectOrphanedDatabaseBackups: 'GET /api/projects/{projectId}/orphaned-backups'
+  /**
+   * Delete Orphaned Database Backup. With its file. Refused while it is used.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
+   */
+  DeleteOrphanedDatabaseBackup: 'DELETE /api/projects/{projectId}/orphaned-backups/{backupId}'
+  /**
+   * Restore Database From Tombstone. Makes the database again, under its name and with its credentials, and restores the backup into it, in the background: `GET …/databases/{databaseId}/restores` of the new one says how that goes.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
+   */
+  RestoreDatabaseFromTombstone: 'POST /api/projects/{projectId}/orphaned-backups/{backupId}/restore'
   /**
    * Get Registry Accounts. The accounts of the project, by registry. Passwords are in no answer.
    *
@@ -5131,8 +6250,37 @@ export const operationKeys: NamedOperations = {
   StartApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/start',
   StopApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/stop',
   CreateTerminalSession: 'POST /api/projects/{projectId}/applications/{applicationId}/terminal',
+  ListBackupConfigsForApplication: 'GET /api/projects/{projectId}/applications/{applicationId}/volume-backup-configs',
+  ListBackupConfigsForVolume: 'GET /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs',
+  CreateVolumeBackupConfig: 'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs',
+  UpdateVolumeBackupConfig: 'PUT /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs/{configId}',
+  DeleteVolumeBackupConfig: 'DELETE /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs/{configId}',
+  RunVolumeBackupConfig: 'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs/{configId}/run',
+  ListVolumeBackups: 'GET /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups',
+  DeleteVolumeBackup: 'DELETE /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups/{backupId}',
+  CheckVolumeBackup: 'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups/{backupId}/check',
+  RestoreVolumeBackup: 'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups/{backupId}/restore',
+  ListVolumeRestores: 'GET /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/restores',
   UpdateApplicationWebhook: 'PUT /api/projects/{projectId}/applications/{applicationId}/webhook',
   RevealWebhookSecret: 'GET /api/projects/{projectId}/applications/{applicationId}/webhook/reveal',
+  ListBackupDestinations: 'GET /api/projects/{projectId}/backup-destinations',
+  CreateBackupDestination: 'POST /api/projects/{projectId}/backup-destinations',
+  UpdateBackupDestination: 'PUT /api/projects/{projectId}/backup-destinations/{destId}',
+  DeleteBackupDestination: 'DELETE /api/projects/{projectId}/backup-destinations/{destId}',
+  TestBackupDestination: 'POST /api/projects/{projectId}/backup-destinations/{destId}/test',
+  TestBackupDestinationParams: 'POST /api/projects/{projectId}/backup-destinations/test',
+  ListProjectBackups: 'GET /api/projects/{projectId}/backups',
+  ListDatabaseBackupConfigs: 'GET /api/projects/{projectId}/databases/{databaseId}/backup-configs',
+  CreateDatabaseBackupConfig: 'POST /api/projects/{projectId}/databases/{databaseId}/backup-configs',
+  UpdateDatabaseBackupConfig: 'PUT /api/projects/{projectId}/databases/{databaseId}/backup-configs/{configId}',
+  DeleteDatabaseBackupConfig: 'DELETE /api/projects/{projectId}/databases/{databaseId}/backup-configs/{configId}',
+  RunDatabaseBackupConfig: 'POST /api/projects/{projectId}/databases/{databaseId}/backup-configs/{configId}/run',
+  ListDatabaseBackups: 'GET /api/projects/{projectId}/databases/{databaseId}/backups',
+  BackupDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/backups',
+  DeleteDatabaseBackup: 'DELETE /api/projects/{projectId}/databases/{databaseId}/backups/{backupId}',
+  CheckDatabaseBackup: 'POST /api/projects/{projectId}/databases/{databaseId}/backups/{backupId}/check',
+  RestoreDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/restore',
+  ListDatabaseRestores: 'GET /api/projects/{projectId}/databases/{databaseId}/restores',
   ListProjectEnvVars: 'GET /api/projects/{projectId}/env',
   UpdateProjectEnvVars: 'PUT /api/projects/{projectId}/env',
   RevealProjectEnvVar: 'GET /api/projects/{projectId}/env/{envVarId}/reveal',
@@ -5140,6 +6288,9 @@ export const operationKeys: NamedOperations = {
   SetProjectMember: 'PUT /api/projects/{projectId}/members',
   RemoveProjectMember: 'DELETE /api/projects/{projectId}/members/{userId}',
   GetProjectMetrics: 'GET /api/projects/{projectId}/metrics',
+  ListProjectOrphanedDatabaseBackups: 'GET /api/projects/{projectId}/orphaned-backups',
+  DeleteOrphanedDatabaseBackup: 'DELETE /api/projects/{projectId}/orphaned-backups/{backupId}',
+  RestoreDatabaseFromTombstone: 'POST /api/projects/{projectId}/orphaned-backups/{backupId}/restore',
   ListProjectRegistryAccounts: 'GET /api/projects/{projectId}/registries',
   SetProjectRegistryAccount: 'PUT /api/projects/{projectId}/registries',
   DeleteProjectRegistryAccount: 'DELETE /api/projects/{projectId}/registries/{registryAccountId}',

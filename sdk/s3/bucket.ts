@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { S3Client } from '@aws-sdk/client-s3'
 import { withTimeLimit } from '../time-limit.js'
 import { s3Failure } from './failure.js'
+import { guardedAgents } from './guarded-agents.js'
 import { partsOf } from './parts.js'
 import { S3Error, type S3Object, type S3Settings } from './settings.js'
 
@@ -132,6 +133,16 @@ export class S3Bucket {
     }
   }
 
+  /** The same, piece by piece; what fails on the way is an `S3Error` too. */
+  async *chunks(key: string, options: Options & { readonly from?: number }): AsyncGenerator<Buffer> {
+    const stream = await this.get(key, options)
+    try {
+      yield* stream as AsyncIterable<Buffer>
+    } catch (error) {
+      throw this.#failure(error, options.signal)
+    }
+  }
+
   /** How long the object is; null where there is none. */
   async size(key: string, { signal }: Options): Promise<number | null> {
     let bytes: number | null = null
@@ -161,10 +172,13 @@ export class S3Bucket {
   async removeParts(key: string, { signal }: Options): Promise<void> {
     const { bucket: Bucket } = this.#settings
     await this.#with(signal, async (client, sdk) => {
-      const { Uploads = [] } = await client.send(
-        new sdk.ListMultipartUploadsCommand({ Bucket, Prefix: key }),
-        { abortSignal: signal }
-      )
+      const { Uploads = [] } = await client
+        .send(new sdk.ListMultipartUploadsCommand({ Bucket, Prefix: key }), { abortSignal: signal })
+        .catch((error: unknown) => {
+          // Some stores keep no list of them, and take them away by themselves.
+          if (statusOf(error) === 405 || statusOf(error) === 501) return { Uploads: [] }
+          throw error
+        })
       for (const { Key, UploadId } of Uploads)
         if (Key === key)
           await client.send(new sdk.AbortMultipartUploadCommand({ Bucket, Key, UploadId }), {
@@ -230,7 +244,11 @@ export class S3Bucket {
       // Stores other than Amazon's refuse the checksums that the client adds by itself; archives have their own.
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
-      requestHandler: { connectionTimeout: connectMs, socketTimeout: silenceMs }
+      requestHandler: {
+        connectionTimeout: connectMs,
+        socketTimeout: silenceMs,
+        ...guardedAgents(this.#settings, this.#host)
+      }
     })
     return { client, sdk }
   }

@@ -1,0 +1,36 @@
+import { createTestKernel } from 'busbar/sdk/testing'
+import { type Probe, probePlugin } from './probe.js'
+
+/** A platform in a process of its own, which stands still in the middle of its work until it is killed. */
+const [, , given = '{}'] = process.argv
+const { directory, databaseUrl, probeDirectory } = JSON.parse(given) as Record<
+  'directory' | 'databaseUrl' | 'probeDirectory',
+  string
+>
+const never = new Promise<void>(() => {})
+const probe: Probe = {
+  directory: probeDirectory,
+  calls: [],
+  backupRefusal: null,
+  restoreRefusal: null,
+  endError: null,
+  failAfter: null,
+  hold: never,
+  holdRestore: never,
+  holdCheck: never,
+  restoreError: null,
+  free: null,
+  rows: null,
+  checkError: null,
+  engine: 'postgres',
+  databases: []
+}
+await createTestKernel({
+  state: { directory, database: { url: databaseUrl, drop: async () => {} } },
+  inline: [probePlugin(probe)]
+})
+process.stdout.write('ready\n')
+const timer = setInterval(() => {
+  if (probe.calls.length > 0) process.stdout.write(`${probe.calls.splice(0).join('\n')}\n`)
+}, 50)
+timer.ref()

@@ -1,0 +1,319 @@
+import { randomUUID } from 'node:crypto'
+import type {
+  BackupWork,
+  CheckFacts,
+  Dump,
+  DumpOptions,
+  RemovedResource,
+  StoredDump
+} from 'busbar/api/backups'
+import type { ContainerRuntime } from 'busbar/api/containers'
+import type { Clock, Database, Log, OptionalHandle } from 'busbar/sdk'
+import type { DumpChoice } from './api.js'
+import type { DatabaseRow } from './database-row.js'
+import type { DatabaseStore } from './database-store.js'
+import type { EngineChoice } from './engine-choice.js'
+import { FileServers, filesFormat } from './file-servers.js'
+import type { ImageSource } from './image-source.js'
+import { problems } from './problems.js'
+import type { Provisioner } from './provisioner.js'
+import type { SealedCredentials } from './sealed-credentials.js'
+import { type ServerContainer, stopGraceSeconds } from './server-container.js'
+import { ended, type SideServer, SideServers } from './side-servers.js'
+import { nextVolumeOf } from './slug.js'
+import type { StatusBoard } from './status-board.js'
+
+interface BackupRunnerParts {
+  readonly store: DatabaseStore
+  readonly board: StatusBoard
+  readonly engines: EngineChoice
+  readonly images: ImageSource
+  readonly servers: ServerContainer
+  readonly sealed: SealedCredentials
+  readonly provisioner: Provisioner
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly runtime: OptionalHandle<ContainerRuntime>
+}
+
+const partOf = (): string => randomUUID().slice(0, 8)
+
+/** Dumps databases, and brings dumps back: into a volume beside the present one, which takes its place when it is proven. */
+export class BackupRunner {
+  constructor(private readonly parts: BackupRunnerParts) {}
+
+  async dump(id: string, { databases }: DumpOptions, { signal, say }: BackupWork): Promise<Dump> {
+    const { board, db, servers } = this.parts
+    const { runtime, side, files } = this.#tools()
+    const row = await db.transaction(
+      async tx =>
+        await board.begin(
+          id,
+          { task: 'backup', status: 'backing_up', from: ['running', 'stopped'], detail: 'a backup is made' },
+          {},
+          tx
+        )
+    )
+    const serving: SideServer = { containerId: row.container_id ?? '', row }
+    const { engine } = await servers.engineOf(row)
+    if (engine.dump === null) return await files.dump(serving, { say, signal })
+    const choice: DumpChoice = databases.length === 0 ? { kind: 'all' } : { kind: 'only', names: databases }
+    if ((await runtime.inspect(serving.containerId))?.status !== 'running')
+      throw problems.notRunning({ status: row.status_before ?? 'stopped' })
+    const program = await side.dump(serving, choice, signal)
+    return {
+      format: engine.dump.format,
+      content: program.output,
+      end: async () => {
+        await ended(program, 'the dump', row, servers)
+        return { rows: null }
+      }
+    }
+  }
+
+  async restore(id: string, dump: StoredDump, { signal, say }: BackupWork): Promise<void> {
+    const { board, db, servers, images, store, provisioner } = this.parts
+    const { runtime, side, files } = this.#tools()
+    const row = await db.transaction(
+      async tx =>
+        await board.begin(
+          id,
+          {
+            task: 'restore',
+            status: 'creating',
+            from: ['running', 'stopped', 'failed'],
+            detail: 'a backup is restored'
+          },
+          {},
+          tx
+        )
+    )
+    const { engine } = await servers.engineOf(row)
+    assertFormat(engine.dump?.format ?? filesFormat(row), dump.format)
+    const image = await images.again(row, { say, signal })
+    const volume = nextVolumeOf(row.slug, partOf())
+    const wish = { role: 'next', imageName: image.name, volume, isEmpty: true } as const
+    if (engine.dump === null) {
+      await files.restore(row, wish, dump.content, { say, signal })
+    } else {
+      const next = await side.open(row, wish, signal)
+      if (dump.databases.length > 0) {
+        say('copying what is not restored beside it: nothing is written to the database meanwhile')
+        await this.#stopServing(runtime, row)
+        const source = await side.open(
+          row,
+          { role: 'source', imageName: image.name, volume: row.volume, isEmpty: false },
+          signal
+        )
+        await side.copy(source, next, { kind: 'except', names: dump.databases }, signal)
+        await side.close(row, 'source')
+      }
+      say('restoring into a server beside the present one')
+      await this.#feed(side, next, dump, signal)
+      await side.claim(next, signal)
+      const counted = await side.count(next, signal)
+      say(`it has ${counted.size} databases with ${sumOf(counted)} rows`)
+    }
+    await side.close(row, 'next')
+    signal.throwIfAborted()
+    say('putting it in the place of the present one')
+    // What was there stays until the new one serves: `settleRestore` goes back to it.
+    await store.update(id, {
+      volume,
+      former_volume: row.volume,
+      container_id: null,
+      initialized_at: row.initialized_at ?? this.parts.clock.now()
+    })
+    const switched = await store.find(id)
+    if (switched === undefined) return
+    await provisioner.provision(switched, signal)
+    await store.update(id, { former_volume: null })
+    await runtime.removeVolume(row.volume)
+  }
+
+  /** Into a server that is thrown away, whatever comes of it. */
+  async check(of: RemovedResource, dump: StoredDump, { signal, say }: BackupWork): Promise<CheckFacts> {
+    const { engines, images, sealed, store, clock } = this.parts
+    const { runtime, side, files } = this.#tools()
+    const present = await store.find(of.id)
+    const kind = engines.kindOf(of.engine)
+    const engine = await engines.of(of.engine)
+    const credentials =
+      kind.defaults === null
+        ? present === undefined
+          ? {}
+          : sealed.open(present)
+        : engine.newCredentials(
+            { user: 'busbar_check' },
+            {
+              name: of.name,
+              slug: of.slug,
+              password: () => `${randomUUID()}${randomUUID()}`.replace(/-/g, '')
+            }
+          )
+    const volume = nextVolumeOf(of.slug, `check-${partOf()}`)
+    const now = clock.now()
+    const row: DatabaseRow = {
+      ...(present ?? missingRow(of, now)),
+      version: dump.version,
+      image: kind.defaults === null ? (present?.image ?? '') : kind.image(dump.version),
+      image_reference: present?.version === dump.version ? present.image_reference : null,
+      container_port: present?.container_port ?? kind.defaults?.port ?? 0,
+      credentials: sealed.seal(of.id, credentials),
+      initialized_at: null,
+      // It is to disturb nobody.
+      cpu_limit: 0,
+      memory_limit: present?.memory_limit ?? 0
+    }
+    try {
+      if (engine.dump === null && present === undefined) return await files.countOf(dump.content)
+      assertFormat(engine.dump?.format ?? filesFormat(row), dump.format)
+      if (engine.dump === null) return await files.countOf(dump.content)
+      const image = await images.again(row, { say, signal })
+      const server = await side.open(
+        row,
+        { role: 'check', imageName: image.name, volume, isEmpty: true },
+        signal
+      )
+      await this.#feed(side, server, dump, signal)
+      const counted = await side.count(server, signal)
+      return { rows: sumOf(counted), detail: `${counted.size} databases` }
+    } finally {
+      await this.settleCheck(of.id).catch((error: unknown) => {
+        this.parts.log.warn({ err: error, databaseId: of.id }, 'what a drill has made could not be removed')
+      })
+      await runtime.removeVolume(volume).catch(() => {})
+    }
+  }
+
+  async settleBackup(id: string, signal: AbortSignal): Promise<void> {
+    const { store, board, provisioner } = this.parts
+    const row = await store.find(id)
+    if (row?.task !== 'backup') return
+    const { runtime, files } = this.#tools()
+    await files.close(row)
+    const before = row.status_before ?? 'running'
+    if (before === 'running') await provisioner.provision(row, signal)
+    else if (row.container_id !== null) await runtime.stop(row.container_id, stopGraceSeconds).catch(() => {})
+    await board.end(id, 'backup', before)
+  }
+
+  async settleRestore(id: string, signal: AbortSignal): Promise<void> {
+    const { store, board, provisioner } = this.parts
+    const found = await store.find(id)
+    if (found?.task !== 'restore') return
+    const { runtime, side, files } = this.#tools()
+    await side.close(found, 'next')
+    await side.close(found, 'source')
+    await files.close(found)
+    if (found.former_volume !== null)
+      await store.update(id, { volume: found.former_volume, former_volume: null, container_id: null })
+    const row = (await store.find(id)) ?? found
+    const before = row.status_before ?? 'running'
+    try {
+      if (before === 'running' || row.container_id === null) await provisioner.provision(row, signal)
+      if (before === 'stopped') await this.#stopServing(runtime, (await store.find(id)) ?? row)
+      await board.end(id, 'restore', before === 'stopped' ? 'stopped' : 'running')
+    } catch (error) {
+      signal.throwIfAborted()
+      await board.end(id, 'restore', 'failed', { status_detail: provisioner.reasonOf(row, error) })
+    }
+    await this.#removeLeft(runtime, row)
+  }
+
+  /** Only what a drill has made: a backup may be under way beside it. */
+  async settleCheck(id: string): Promise<void> {
+    const { runtime } = this.#tools()
+    for (const container of await runtime.list({ databaseId: id }))
+      if (container.name.endsWith('-check')) await runtime.remove(container.id)
+    for (const { name } of await runtime.volumes({ databaseId: id }))
+      if (name.includes('-vol-check-')) await runtime.removeVolume(name)
+  }
+
+  /** Volumes of restores that came to nothing. What an upgrade keeps is its own. */
+  async #removeLeft(runtime: ContainerRuntime, row: DatabaseRow): Promise<void> {
+    const kept = new Set([row.volume, ...(await this.parts.store.keptVolumes(row.id))])
+    const present = await this.parts.store.find(row.id)
+    if (present === undefined || present.task !== null) return
+    kept.add(present.volume)
+    for (const { name } of await runtime.volumes({ databaseId: row.id }))
+      if (!kept.has(name) && !name.includes('-vol-check-')) await runtime.removeVolume(name).catch(() => {})
+  }
+
+  async #feed(side: SideServers, server: SideServer, dump: StoredDump, signal: AbortSignal): Promise<void> {
+    const end = new AbortController()
+    const follow = (): void => end.abort(signal.reason)
+    signal.addEventListener('abort', follow, { once: true })
+    try {
+      await side.restore(server, dump.content, end)
+    } catch (error) {
+      end.abort(error)
+      signal.throwIfAborted()
+      throw error
+    } finally {
+      signal.removeEventListener('abort', follow)
+    }
+  }
+
+  async #stopServing(runtime: ContainerRuntime, row: DatabaseRow): Promise<void> {
+    if (row.container_id === null || (await runtime.inspect(row.container_id)) === undefined) return
+    await this.parts.store.update(row.id, { stop_asked_at: this.parts.clock.now() })
+    await runtime.stop(row.container_id, stopGraceSeconds)
+  }
+
+  #tools(): { runtime: ContainerRuntime; side: SideServers; files: FileServers } {
+    const runtime = this.parts.runtime.get()
+    if (runtime === undefined) throw problems.containersOff({ plugin: 'containers' })
+    return {
+      runtime,
+      side: new SideServers(runtime, this.parts.servers),
+      files: new FileServers(runtime, this.parts.servers)
+    }
+  }
+}
+
+function assertFormat(known: string, given: string): void {
+  if (known !== given) throw new Error(`the backup is written as ${given}, and this database reads ${known}`)
+}
+
+const sumOf = (counted: ReadonlyMap<string, number>): number =>
+  [...counted.values()].reduce((sum, count) => sum + count, 0)
+
+/** Of a database that is gone. */
+const missingRow = (of: RemovedResource, now: Date): DatabaseRow => ({
+  id: of.id,
+  project_id: of.projectId,
+  name: of.name,
+  slug: of.slug,
+  type: of.engine,
+  version: of.version,
+  status: 'creating',
+  status_detail: null,
+  task: null,
+  status_before: null,
+  image: null,
+  image_reference: null,
+  image_name: null,
+  source_kind: null,
+  source_ref: null,
+  container_id: null,
+  container_port: 0,
+  data_dir: null,
+  backup_mode: 'none',
+  backup_command: null,
+  restore_command: null,
+  credentials: '',
+  cpu_limit: 0,
+  memory_limit: 0,
+  volume: '',
+  volume_bytes: null,
+  former_volume: null,
+  is_external: false,
+  external_port: null,
+  initialized_at: null,
+  stop_asked_at: null,
+  delete_backups: false,
+  created_at: now,
+  updated_at: now
+})

@@ -1,0 +1,148 @@
+import { applicationRegistry, applicationTeardown } from 'busbar/api/applications'
+import { backupKeeper, backupSources } from 'busbar/api/backups'
+import { engineDisk, imagePreparation, preparedImages } from 'busbar/api/builds'
+import { containerRuntime } from 'busbar/api/containers'
+import { variableSources } from 'busbar/api/environment'
+import { type LogArchive, logArchive, logSources } from 'busbar/api/logs'
+import { serviceCounters } from 'busbar/api/platform'
+import { projectDirectory } from 'busbar/api/projects'
+import { type Contributor, kernel, optional, type StartContext } from 'busbar/sdk'
+import { databaseEngines } from './api.js'
+import { AttachmentService } from './attachment-service.js'
+import { AttachmentStore } from './attachment-store.js'
+import type { BackupRunner } from './backup-runner.js'
+import { DatabaseBackupSource } from './backup-source.js'
+import { ContainerControl } from './container-control.js'
+import { DatabaseRemoval } from './database-removal.js'
+import { DatabaseService } from './database-service.js'
+import { DatabaseStore } from './database-store.js'
+import { DeletionImpact } from './deletion-impact.js'
+import { EngineChoice } from './engine-choice.js'
+import { builtInEngines } from './engines/kinds.js'
+import { ExternalPorts } from './external-ports.js'
+import { ImageSource } from './image-source.js'
+import { problems } from './problems.js'
+import { Provisioner } from './provisioner.js'
+import { SealedCredentials } from './sealed-credentials.js'
+import { ServerContainer } from './server-container.js'
+import type { Settings } from './settings.js'
+import { StatusBoard } from './status-board.js'
+import { countByStatus } from './status-counts.js'
+import { StatusFollower } from './status-follower.js'
+import type { UpgradeRunner } from './upgrade-runner.js'
+import { UpgradeService } from './upgrade-service.js'
+import { UpgradeStore } from './upgrade-store.js'
+
+export const needs = {
+  db: kernel.database,
+  jobs: kernel.jobs,
+  events: kernel.events,
+  bus: kernel.bus,
+  secrets: kernel.secrets,
+  clock: kernel.clock,
+  resources: kernel.resources,
+  projects: projectDirectory,
+  applications: applicationRegistry,
+  runtime: optional(containerRuntime),
+  preparation: optional(imagePreparation),
+  prepared: optional(preparedImages),
+  disk: optional(engineDisk),
+  logs: optional(logArchive),
+  backups: optional(backupKeeper),
+  engines: databaseEngines
+}
+
+/** The running plugin. */
+export interface Databases {
+  readonly databases: DatabaseService
+  readonly control: ContainerControl
+  readonly removal: DatabaseRemoval
+  readonly attachments: AttachmentService
+  readonly attachmentStore: AttachmentStore
+  readonly impact: DeletionImpact
+  readonly provisioner: Provisioner
+  readonly upgrades: UpgradeService
+  /** Its code is loaded when something is upgraded. */
+  readonly upgradeRunner: () => Promise<UpgradeRunner>
+  readonly follower: StatusFollower
+  readonly ports: ExternalPorts
+  readonly store: DatabaseStore
+  readonly backupSource: DatabaseBackupSource
+  readonly logs: () => LogArchive
+}
+
+export function startDatabases({ use, config, log }: StartContext<typeof needs, Settings>): Databases {
+  const store = new DatabaseStore(use.db)
+  const engines = new EngineChoice(use.engines)
+  const sealed = new SealedCredentials({ ...use, log })
+  const board = new StatusBoard({ ...use, store })
+  const servers = new ServerContainer({ ...use, store, engines, sealed, readySeconds: config.ready_seconds })
+  const images = new ImageSource(use)
+  const databases = new DatabaseService({ ...use, store, engines, sealed, config })
+  const attachmentStore = new AttachmentStore(use.db)
+  const upgrades = new UpgradeStore(use.db)
+  const provisioner = new Provisioner({ ...use, databases, store, board, images, servers, log })
+  const backupSource = new DatabaseBackupSource({
+    ...use,
+    store,
+    databases,
+    sealed,
+    runner: async (): Promise<BackupRunner> => {
+      const { BackupRunner: Runner } = await import('./backup-runner.js')
+      return new Runner({ ...use, store, board, engines, images, servers, sealed, provisioner, log })
+    }
+  })
+  return {
+    store,
+    databases,
+    attachmentStore,
+    attachments: new AttachmentService({ ...use, attachments: attachmentStore, databases, engines, sealed }),
+    control: new ContainerControl({ ...use, databases, store, board }),
+    removal: new DatabaseRemoval({ ...use, store, source: backupSource }),
+    impact: new DeletionImpact({ ...use, databases }),
+    provisioner,
+    upgrades: new UpgradeService({ ...use, upgrades, databases, board, engines, log }),
+    upgradeRunner: async () => {
+      const { UpgradeRunner: Runner } = await import('./upgrade-runner.js')
+      return new Runner({
+        ...use,
+        upgrades,
+        store,
+        databases,
+        board,
+        images,
+        servers,
+        engines,
+        provisioner,
+        log,
+        keepDays: config.upgrade_keep_days
+      })
+    },
+    follower: new StatusFollower({ ...use, store, board, log }),
+    ports: new ExternalPorts({ ...use, store, log }),
+    backupSource,
+    logs: () => {
+      const archive = use.logs.get()
+      if (archive === undefined) throw problems.logsOff({ plugin: 'logs' })
+      return archive
+    }
+  }
+}
+
+export function databaseContributions(
+  contribute: Contributor,
+  { store, attachments, attachmentStore, backupSource }: Databases
+): void {
+  for (const [type, kind] of Object.entries(builtInEngines)) contribute(databaseEngines, type, kind)
+  contribute(backupSources, 'database', backupSource)
+  contribute(logSources, 'database', { sourceOf: ({ databaseId }) => databaseId })
+  contribute(serviceCounters, 'database', { count: async scope => await countByStatus(store, scope) })
+  contribute(variableSources, 'databases', {
+    variablesOf: async applicationId => await attachments.variablesOf(applicationId)
+  })
+  contribute(applicationTeardown, 'databases', {
+    teardown: async applicationId => {
+      await attachmentStore.removeOfApplication(applicationId)
+    }
+  })
+}

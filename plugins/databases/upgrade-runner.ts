@@ -1,0 +1,257 @@
+import type { EngineDiskReader, PreparedImage } from 'busbar/api/builds'
+import type { ContainerRuntime } from 'busbar/api/containers'
+import type { Clock, Database, Events, Log, OptionalHandle } from 'busbar/sdk'
+import { databaseFailed } from './api.js'
+import type { DatabaseRow } from './database-row.js'
+import type { DatabaseService } from './database-service.js'
+import type { DatabaseStore } from './database-store.js'
+import type { EngineChoice } from './engine-choice.js'
+import type { ImageSource } from './image-source.js'
+import { problems } from './problems.js'
+import type { Provisioner } from './provisioner.js'
+import { type ServerContainer, stopGraceSeconds } from './server-container.js'
+import { SideServers } from './side-servers.js'
+import { nextVolumeOf } from './slug.js'
+import type { StatusBoard } from './status-board.js'
+import type { UpgradeRow, UpgradeStore } from './upgrade-store.js'
+
+interface UpgradeRunnerParts {
+  readonly upgrades: UpgradeStore
+  readonly store: DatabaseStore
+  readonly databases: DatabaseService
+  readonly board: StatusBoard
+  readonly images: ImageSource
+  readonly servers: ServerContainer
+  readonly engines: EngineChoice
+  readonly provisioner: Provisioner
+  readonly db: Database
+  readonly events: Events
+  readonly clock: Clock
+  readonly log: Log
+  readonly keepDays: number
+  readonly runtime: OptionalHandle<ContainerRuntime>
+  readonly disk: OptionalHandle<EngineDiskReader>
+}
+
+const dayMs = 86_400_000
+/** A dump that is restored takes about what it took before; some more is for logs that servers write meanwhile. */
+const roomFactor = 1.2
+const leastRoom = 128 * 2 ** 20
+
+/** What one upgrade works with. */
+interface Work {
+  readonly upgrade: UpgradeRow
+  readonly row: DatabaseRow
+  readonly runtime: ContainerRuntime
+  readonly side: SideServers
+  readonly volume: string
+  readonly say: (line: string) => Promise<void>
+  readonly signal: AbortSignal
+}
+
+/**
+ * Brings a database to another version. The old volume is never written to but by its own server, and stays whole: everything is
+ * copied into a new one beside it, first for a trial while the old server serves, then from a server that nobody else reaches, so
+ * that nothing is lost that was acknowledged. One transaction is the switch. Whatever fails, and whenever the process ends, before
+ * it or while the new server is proven, brings the old one back.
+ */
+export class UpgradeRunner {
+  constructor(private readonly parts: UpgradeRunnerParts) {}
+
+  /** The whole of the job. Rejects only where it is to be tried again. */
+  async run(databaseId: string, signal: AbortSignal): Promise<void> {
+    const { upgrades, store, runtime: engine, servers, clock } = this.parts
+    const row = await store.find(databaseId)
+    const upgrade = await upgrades.open(databaseId)
+    if (row?.task !== 'upgrade' || upgrade === undefined) return
+    const runtime = engine.get()
+    if (runtime === undefined) throw problems.containersOff({ plugin: 'containers' })
+    const say = async (line: string): Promise<void> => {
+      const clean = servers.clean(row, line)
+      await upgrades.say(upgrade.id, `${clock.now().toISOString()} ${clean}`)
+      await store.say(databaseId, 'upgrade', clean)
+    }
+    const work: Work = {
+      upgrade,
+      row,
+      runtime,
+      side: new SideServers(runtime, servers),
+      volume: nextVolumeOf(row.slug, upgrade.id.slice(0, 8)),
+      say,
+      signal
+    }
+    try {
+      if (upgrade.phase === 'running') {
+        if (upgrade.begun_at !== null) throw new Error('the platform ended while the upgrade was under way')
+        await upgrades.update(upgrade.id, { begun_at: clock.now() })
+        await this.#copy(work)
+      }
+      await this.#prove(work)
+    } catch (error) {
+      signal.throwIfAborted()
+      this.parts.log.warn({ err: error, databaseId }, 'an upgrade of a database failed')
+      await this.#bringBack(work, servers.clean(row, error instanceof Error ? error.message : String(error)))
+    }
+  }
+
+  /** Up to the switch. */
+  async #copy(work: Work): Promise<void> {
+    const { upgrade, row, runtime, side, volume, say, signal } = work
+    const { images, upgrades, store, db, engines } = this.parts
+    const image = engines.kindOf(row.type).image(upgrade.to_version)
+    await say(`fetching ${image}`)
+    const fetched = await images.fetch(row, image, { say: () => {}, signal })
+    await images.keep(row.id, [row.image_reference, fetched.reference])
+    await this.#checkRoom(work)
+    const next = { ...row, version: upgrade.to_version }
+    await this.#trial(work, next, fetched)
+    await say('stopping the old server: nothing is written from now on')
+    const serving = { containerId: row.container_id ?? '', row }
+    await store.update(row.id, { stop_asked_at: this.parts.clock.now() })
+    await runtime.stop(serving.containerId, stopGraceSeconds)
+    const source = await side.open(
+      row,
+      { role: 'source', imageName: row.image_name ?? '', volume: row.volume, isEmpty: false },
+      signal
+    )
+    const target = await this.#openNext(work, next, fetched)
+    await say('copying everything into the new server')
+    await side.copy(source, target, { kind: 'all' }, signal)
+    await say('comparing what both have')
+    assertSame(await side.count(source, signal), await side.count(target, signal))
+    await side.close(row, 'next')
+    await side.close(row, 'source')
+    signal.throwIfAborted()
+    await db.transaction(async tx => {
+      await upgrades.update(upgrade.id, { phase: 'switched' }, tx)
+      await store.update(
+        row.id,
+        {
+          version: upgrade.to_version,
+          image,
+          image_reference: fetched.reference,
+          image_name: fetched.name,
+          volume,
+          container_id: null
+        },
+        tx
+      )
+    })
+  }
+
+  /** Everything, of the server that serves, into one beside it: what cannot be restored is known before anything is touched. */
+  async #trial(work: Work, next: DatabaseRow, image: PreparedImage): Promise<void> {
+    const { row, side, runtime, volume, say, signal } = work
+    await say('trying a restore of everything beside the running server')
+    const serving = { containerId: row.container_id ?? '', row }
+    const trial = await this.#openNext(work, next, image)
+    await side.copy(serving, trial, { kind: 'all' }, signal)
+    const [present, copied] = [await side.count(serving, signal), await side.count(trial, signal)]
+    const lost = [...present.keys()].filter(name => !copied.has(name))
+    if (lost.length > 0) throw new Error(`the trial has lost ${lost.join(', ')}`)
+    const rows = [...copied.values()].reduce((sum, count) => sum + count, 0)
+    await say(`the trial has restored ${copied.size} databases with ${rows} rows`)
+    await side.close(row, 'next')
+    await runtime.removeVolume(volume)
+  }
+
+  async #openNext({ side, runtime, volume, row, signal }: Work, next: DatabaseRow, image: PreparedImage) {
+    await side.close(row, 'next')
+    await runtime.removeVolume(volume)
+    return await side.open(next, { role: 'next', imageName: image.name, volume, isEmpty: true }, signal)
+  }
+
+  async #checkRoom({ row, runtime, say }: Work): Promise<void> {
+    const { databases, disk } = this.parts
+    const [used, free] = await Promise.all([
+      databases.volumeBytes(runtime, row),
+      disk.get()?.read() ?? Promise.resolve(undefined)
+    ])
+    if (free === undefined || used === null) {
+      await say('how much room there is on the disk of the engine is not known')
+      return
+    }
+    const needed = Math.ceil(used * roomFactor) + leastRoom + free.floorBytes
+    if (free.freeBytes < needed)
+      throw new Error(
+        `the disk of the engine has ${mebibytes(free.freeBytes)} MiB free, and a copy beside the old volume takes ${mebibytes(needed)}`
+      )
+    await say(`${mebibytes(free.freeBytes)} MiB are free, ${mebibytes(needed)} are needed`)
+  }
+
+  /** Of the new server, which serves from here on. */
+  async #prove({ upgrade, row: { id }, say, signal }: Work): Promise<void> {
+    const { store, provisioner, board, upgrades, clock, keepDays } = this.parts
+    const row = await store.find(id)
+    if (row === undefined) return
+    await say(`starting version ${row.version} with the copied data`)
+    await provisioner.provision(row, signal, [upgrade.former_image_reference])
+    const now = clock.now()
+    await upgrades.update(upgrade.id, {
+      phase: 'succeeded',
+      finished_at: now,
+      kept_until: new Date(now.getTime() + keepDays * dayMs)
+    })
+    await say('it serves; the old volume is kept')
+    await board.end(id, 'upgrade', 'running')
+  }
+
+  /** The old one, with its image and its volume as they were. */
+  async #bringBack({ upgrade, row: { id }, runtime, side, volume, say, signal }: Work, reason: string) {
+    const { store, upgrades, provisioner, board, db, events, images, clock } = this.parts
+    const row = await store.find(id)
+    if (row === undefined) return
+    await say(`it failed: ${reason}`)
+    await side.close(row, 'next')
+    await side.close(row, 'source')
+    await say('bringing back the old server')
+    const former = {
+      version: upgrade.from_version,
+      volume: upgrade.former_volume,
+      image: upgrade.former_image,
+      image_reference: upgrade.former_image_reference,
+      image_name: upgrade.former_image_name
+    }
+    // The container of the old volume, where it is there still; that of the new one has no business here.
+    const isSwitched = row.volume !== upgrade.former_volume
+    await store.update(id, { ...former, ...(isSwitched && { container_id: null }) })
+    const restored = { ...row, ...former, ...(isSwitched && { container_id: null }) }
+    const isBack = await provisioner.provision(restored, signal).then(
+      () => null,
+      (error: unknown) => {
+        signal.throwIfAborted()
+        return provisioner.reasonOf(restored, error)
+      }
+    )
+    await runtime.removeVolume(volume)
+    await images.keep(id, [upgrade.former_image_reference])
+    const error = isBack === null ? reason : `${reason}. The old server does not start either: ${isBack}`
+    await db.transaction(async tx => {
+      await upgrades.update(upgrade.id, { phase: 'failed', error, finished_at: clock.now() }, tx)
+      await events.emit(
+        databaseFailed,
+        { databaseId: id, projectId: row.project_id, database: row.name, kind: 'upgrade', reason: error },
+        tx
+      )
+    })
+    await board.end(id, 'upgrade', isBack === null ? 'running' : 'failed', { status_detail: error })
+  }
+}
+
+const mebibytes = (bytes: number): number => Math.floor(bytes / 2 ** 20)
+
+/** Both have the same databases, with as many rows each. */
+export function assertSame(before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>): void {
+  const names = new Set([...before.keys(), ...after.keys()])
+  const different = [...names].filter(name => (before.get(name) ?? -1) !== (after.get(name) ?? -1))
+  if (different.length > 0)
+    throw new Error(
+      `the copy is not the same: ${different
+        .slice(0, 5)
+        .map(
+          name =>
+            `${name} has ${before.get(name) ?? 'no'} rows before and ${after.get(name) ?? 'no'} afterwards`
+        )
+        .join('; ')}`
+    )
+}
