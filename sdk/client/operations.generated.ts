@@ -217,6 +217,19 @@ export interface Schemas {
     /** Whether the files of the image cannot be changed; `/tmp` and `/run` can be written then, in memory. */
     readonly_rootfs: boolean
   }
+  /** A folder of an application whose files outlive its containers. */
+  ApplicationVolume: {
+    /** What the volume is called in paths. */
+    id: string
+    /** What it is called: letters, digits and hyphens. */
+    name: string
+    /** Where containers of the application have it. */
+    mount_path: string
+    /** What its files took when they were measured last, a minute ago or less where the engine answers; 0 before the first deploy has made it. Left out while it has never been measured. */
+    size_bytes?: number
+    /** When it was added to the application. */
+    created_at: string
+  }
   /** The same in a list of all volumes of an application. */
   ApplicationVolumeBackupConfig: {
     /** What the schedule is called in paths. */
@@ -249,6 +262,11 @@ export interface Schemas {
     volume_name: string
     /** Where it is mounted. */
     mount_path: string
+  }
+  /** By which variables an application finds a database. */
+  AttachDatabase: {
+    /** The variables that containers of the application get, by name, each with the part of the connection that it holds: `url`, `host`, `port`, `user`, `password` or `database`. Variables of the application itself come before them. */
+    variables: Record<string, "url" | "host" | "port" | "user" | "password" | "database">
   }
   /** Who did what to which resource, with the outcome. */
   AuditRecord: {
@@ -283,7 +301,7 @@ export interface Schemas {
   AuditRecordPage: {
     /** The records of this page, the newest first. */
     items: Schemas['AuditRecord'][]
-    /** How many records match the filters, on all pages. */
+    /** How many records match the filters, on all pages; of more than 10 000 it may be some minutes old. */
     total: number
   }
   /** Where backups of a project are kept. The keys are in no answer. */
@@ -521,6 +539,62 @@ export interface Schemas {
     /** The path that an `http` health check asks for, beginning with `/`. Without one, a new version is proven by its port alone. */
     health_check_path?: string
   }
+  /** A folder whose files are to outlive the containers of the application. */
+  CreateApplicationVolume: {
+    /** What it is to be called. It is written in lower case, with a hyphen for each run of other characters than letters and digits, and has 40 characters then at most. */
+    name: string
+    /** Where containers are to have it: absolute, written plainly, of letters, digits and `_ . / -`. Not `/` and folders without which no container works, and nothing in /proc, /sys and /dev. */
+    mount_path: string
+  }
+  /** What to make. */
+  CreateDatabase: {
+    /** What people call it: 1 to 100 characters, not blank, without control characters. */
+    name: string
+    /** Another base for its slug than the name. */
+    slug?: string
+    /** The kind of server: `postgres`, `mysql`, `mariadb`, `redis`, `mongo`, `other`. */
+    type: string
+    /** The version, as the tag of its image; that of the type unless given. Not for `other`. */
+    version?: string
+    /** What it is made with. */
+    credentials?: Schemas['CreateDatabaseCredentials'] | null
+    /** The image; required for `other` and not for anything else. */
+    image?: string
+    /** The port that its server listens on; required for `other`. */
+    container_port?: number | null
+    /** Where it keeps its data, for `other`; `/data` unless given. Absolute, and not `/`. */
+    data_dir?: string
+    /** The variables of its container, for `other`. They are kept encrypted, as credentials. */
+    env?: Record<string, string>
+    /** How it is backed up, for `other`: `volume_snapshot` unless given. */
+    backup_mode?: "" | "none" | "volume_snapshot" | "command"
+    /** With `command`: what a shell in its container runs to write a backup into `$BUSBAR_BACKUP_DIR`. */
+    backup_command?: string
+    /** With `command`: what a shell in its container runs to read it from there. */
+    restore_command?: string
+  }
+  /** What a database is made with. Whatever is left out is chosen. */
+  CreateDatabaseCredentials: {
+    /** The user of applications; the choice of the type unless given. Not root for MySQL and MariaDB. */
+    user?: string
+    /** Its password; a random one unless given. */
+    password?: string
+    /** The database to make in it; its `name` unless given. */
+    database_name?: string
+    /** The password of root, for MySQL and MariaDB; a random one unless given. */
+    root_password?: string
+  }
+  /** A file for the containers of an application. */
+  CreateFileMount: {
+    /** Where containers are to see the file: absolute, written plainly, of letters, digits and `_ . / -`, in a folder. Nothing in /proc, /sys and /dev, and none of the files that the container engine puts there itself. It stays. */
+    mount_path: string
+    /** What the file is to hold. At most 1 MiB in UTF-8, and 4 MiB in all files of the application together. */
+    content: string
+    /** Whether only `reveal` shows the content, and logs of deployments hide it. False unless given. */
+    is_secret?: boolean
+    /** The rights of the file, as three octal digits with or without a 0 in front, 0777 at most. `0644` unless given; left out of a change, they stay. */
+    file_mode?: string
+  }
   /** A project that is to be made; the caller owns it. */
   CreateProject: {
     /** What people call the project: 1 to 100 characters, not blank, without control characters. Need not be the only one of its name. */
@@ -615,6 +689,72 @@ export interface Schemas {
     /** Why it is not served as it is to be, with what helps; empty where it is. */
     tls_error: string
   }
+  /** A database. */
+  Database: {
+    /** What the database is called in paths. */
+    id: string
+    /** The project that it is in. */
+    project_id: string
+    /** What people call it. */
+    name: string
+    /** The name of its container, and of its host in the network of the project. Never changes. */
+    slug: string
+    /** The kind of server: `postgres`, `mysql`, `mariadb`, `redis`, `mongo`, `other`. */
+    type: string
+    /** The version of the server, as the tag of its image; empty for `other`. */
+    version: string
+    /** What it does: `creating` until its server answers, `failed` where it has ended with an error or could not be made, `upgrading` and `backing_up` while the platform is at that. */
+    status: "creating" | "running" | "stopped" | "failed" | "upgrading" | "backing_up"
+    /** What is being done for it just now, or why it has failed; null where there is nothing to say. */
+    status_detail: string | null
+    /** The image as it was chosen; null before it is known. */
+    image: string | null
+    /** The digest of the image that its containers are made from, until an upgrade; null before it is fetched. */
+    image_digest: string | null
+    /** What it was made from, where that was a `template`; null otherwise. */
+    source_kind: string | null
+    /** Which one: `<id>@<version>`; null otherwise. */
+    source_ref: string | null
+    /** How it is backed up: `none` for types that are dumped, `volume_snapshot` or `command` for `other`. */
+    backup_mode: string
+    /** What writes a backup in its container; null without `command`. */
+    backup_command: string | null
+    /** What reads it there again; null without `command`. */
+    restore_command: string | null
+    /** Where its data is, of `other`; null for types that know it. */
+    data_dir: string | null
+    /** The host by which applications of the project reach it. */
+    internal_host: string | null
+    /** The port of that host. */
+    internal_port: number | null
+    /** The port that was given for `other`; null otherwise. */
+    container_port: number | null
+    /** The port of 127.0.0.1 by which the machine reaches it; null without external access. */
+    host_port: number | null
+    /** A mark: the credentials are stored, encrypted, and shown by `reveal` alone. */
+    credentials_encrypted: string
+    /** Cores that it may use; 0 for no limit. */
+    cpu_limit: number
+    /** Bytes of memory that it may use; 0 for no limit. */
+    memory_limit: number
+    /** True where it is stopped or failed and its container is gone: reload it, its data is kept. */
+    container_missing: boolean
+    /** Null where it is not reached from outside, and until its port is open. */
+    external_access: Schemas['DatabaseExternalAccess'] | null
+    /** Where its data is; null before it was measured for the first time. */
+    volume: Schemas['DatabaseVolume'] | null
+    /** When it was made. */
+    created_at: string
+  }
+  /** An application that gets the connection of a database as variables. */
+  DatabaseAttachment: {
+    /** The application. */
+    application_id: string
+    /** Its variables by name, each with the part of the connection that it holds. */
+    variables: Record<string, "url" | "host" | "port" | "user" | "password" | "database">
+    /** When it was attached first. */
+    created_at: string
+  }
   /** A backup of a database, or the attempt to make one. */
   DatabaseBackup: {
     /** What the backup is called in paths. */
@@ -683,6 +823,31 @@ export interface Schemas {
     /** When it was changed last. */
     updated_at: string
   }
+  /** How a database is signed in to. */
+  DatabaseCredentials: {
+    /** The credentials by their names; of `other`, its variables. */
+    credentials: Record<string, string>
+    /** The address with user and password, escaped as URLs need it; empty for `other`. */
+    connection_string: string
+  }
+  /** What is left, or goes, when a database is deleted. */
+  DatabaseDeletionImpact: {
+    /** How many backups of it there are. */
+    backup_count: number
+    /** Where they are, by the names of destinations; `local` for this machine. */
+    backup_destinations: string[]
+  }
+  /** How a database is reached from outside of its project: through a tunnel to the machine. */
+  DatabaseExternalAccess: {
+    /** Whether it is reached from outside of its project. */
+    enabled: boolean
+    /** The port of 127.0.0.1 of the machine. */
+    host_port: number
+    /** The host to open a tunnel to; empty where nobody has said it. */
+    ssh_host: string
+    /** The user for that; empty where nobody has said it. */
+    ssh_user: string
+  }
   /** A restore into a database. */
   DatabaseRestore: {
     /** What the restore is called. */
@@ -699,6 +864,48 @@ export interface Schemas {
     error: string
     /** What it did, one JSON object a line: `time` and `message`. */
     log: string
+  }
+  /** An upgrade of a database. */
+  DatabaseUpgrade: {
+    /** What the upgrade is called. */
+    id: string
+    /** How far it has come: `running` before the switch, `switched` until the new server is proven. */
+    phase: "running" | "switched" | "succeeded" | "failed"
+    /** The version before. */
+    from_version: string
+    /** The version that it leads to. */
+    to_version: string
+    /** What was done, a line each. */
+    log: string
+    /** Why it failed; null where it did not. */
+    error: string | null
+    /** When it began. */
+    started_at: string
+    /** When it ended; null while it has not. */
+    finished_at: string | null
+    /** Until when the old volume is kept, unless it is confirmed before; null where it is gone. */
+    kept_until: string | null
+  }
+  /** Where the data of a database is. */
+  DatabaseVolume: {
+    /** The name of the volume on the engine. */
+    name: string
+    /** How much was in it when it was measured last: see `GET …/volume`. */
+    size_bytes: number
+  }
+  /** Where the data of a database is, measured now. */
+  DatabaseVolumeSize: {
+    /** The name of the volume on the engine. */
+    name: string
+    /** How much is in it; null where it could not be measured within 10 seconds. */
+    size_bytes: number | null
+  }
+  /** That the application has the volume no more. */
+  DeletedApplicationVolume: {
+    /** What has been done: `deleted`. */
+    status: string
+    /** That a container still has it, until when, and what becomes of its files. Left out where none has. */
+    warning?: string
   }
   /** The deploy hook of an application. */
   DeployHook: {
@@ -1147,6 +1354,23 @@ export interface Schemas {
     buildkit_available: boolean
     /** What the instance was called at its set-up; `Busbar` where it got no name. */
     instance_name: string
+  }
+  /** A file that containers of an application see and cannot change. */
+  FileMount: {
+    /** What the file mount is called in paths. */
+    id: string
+    /** Where containers of the application see the file. */
+    mount_path: string
+    /** What the file holds. Left out where `content_masked` is true. */
+    content?: string
+    /** Whether `content` is left out: of a secret, for every token, and where it cannot be decrypted. */
+    content_masked: boolean
+    /** Whether the content is shown by `reveal` alone, and hidden in logs of deployments. */
+    is_secret: boolean
+    /** The rights of the file, in octal digits: `0644`. It belongs to root. */
+    file_mode: string
+    /** When it was added to the application. */
+    created_at: string
   }
   /** The user whom set-up made, an admin. */
   FirstUser: {
@@ -2010,6 +2234,11 @@ export interface Schemas {
     /** Another volume of the project that it is restored into; left out: the one that it is a backup of. */
     target_volume_id?: string
   }
+  /** What a file holds. */
+  RevealedFileMount: {
+    /** What the file holds, in clear. */
+    content: string
+  }
   /** What a variable holds. */
   RevealedVariable: {
     /** The value in clear. */
@@ -2135,6 +2364,11 @@ export interface Schemas {
     enabled?: boolean | null
     /** Which of the databases in it; empty, and unless given: all. */
     databases?: string[]
+  }
+  /** Whether a database is reached from outside of its project. */
+  SetExternalAccess: {
+    /** Whether it is to be reached by a port of 127.0.0.1 of the machine. */
+    enabled: boolean
   }
   /** The whole check. Fields of another type are ignored, and what is left out has its default. */
   SetHealthCheck: {
@@ -2450,6 +2684,13 @@ export interface Schemas {
     /** Taken and ignored, for clients that send an application back as they read it: `PUT …/health-check` sets it. */
     health_check_path?: string | null
   }
+  /** New limits. */
+  UpdateDatabase: {
+    /** Cores that it may use; 0 for no limit. It stays unless given. */
+    cpu_limit?: number
+    /** Bytes of memory that it may use; 0 for no limit. It stays unless given. */
+    memory_limit?: number
+  }
   /** The whole of a domain; `path`, `strip_path` and `internal_path` stay as they are where they are left out, everything else is as when it is added. */
   UpdateDomain: {
     /** A name with a dot: `www.example.com`. `*.example.com` is every host directly below that has no domain of its own. Other scripts are written as `xn--…`. */
@@ -2474,6 +2715,15 @@ export interface Schemas {
     certificate_id?: string | null
     /** A list of handlers of the proxy, applied before forwarding: `headers`, `rewrite`, `redir`, `handle_path`, `subroute`, `authentication`. Checked when it is saved. */
     advanced_config?: unknown
+  }
+  /** What is to change of a file mount; what is left out stays. */
+  UpdateFileMount: {
+    /** What the file is to hold; left out or null, it stays. At most 1 MiB in UTF-8, and 4 MiB in all files of the application together. */
+    content?: string | null
+    /** Left out, it stays. A secret becomes readable only together with its `content`. */
+    is_secret?: boolean
+    /** The rights of the file, as three octal digits with or without a 0 in front, 0777 at most. `0644` unless given; left out of a change, they stay. */
+    file_mode?: string
   }
   /** Where archives are uploaded to. What is left out stays as it is. */
   UpdatePlatformBackupRemote: {
@@ -2528,6 +2778,11 @@ export interface Schemas {
     remote: Schemas['PlatformBackupRemote']
     /** Always `updated`. */
     status: string
+  }
+  /** Where an upgrade leads. */
+  UpgradeDatabase: {
+    /** The version to bring it to: the same one fetches its image anew, a lower major one is refused. Required. */
+    target_version?: string
   }
   /** A certificate with its private key. */
   UploadCertificate: {
@@ -3790,6 +4045,72 @@ export interface Operations {
     body: undefined
     answer: Schemas['RevealedVariable']
   }
+  'GET /api/projects/{projectId}/applications/{applicationId}/file-mounts': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+    }
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['FileMount'][]
+  }
+  'POST /api/projects/{projectId}/applications/{applicationId}/file-mounts': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+    }
+    query: {}
+    body: Schemas['CreateFileMount']
+    answer: Schemas['FileMount']
+  }
+  'PUT /api/projects/{projectId}/applications/{applicationId}/file-mounts/{fileMountId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the file mount. One that is not in what stands before it in the path is not found (404). */
+      fileMountId: string
+    }
+    query: {}
+    body: Schemas['UpdateFileMount']
+    answer: Schemas['FileMount']
+  }
+  'DELETE /api/projects/{projectId}/applications/{applicationId}/file-mounts/{fileMountId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the file mount. One that is not in what stands before it in the path is not found (404). */
+      fileMountId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'GET /api/projects/{projectId}/applications/{applicationId}/file-mounts/{fileMountId}/reveal': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the file mount. One that is not in what stands before it in the path is not found (404). */
+      fileMountId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['RevealedFileMount']
+  }
   'GET /api/projects/{projectId}/applications/{applicationId}/health': {
     params: {
       /** The `id` of the project. */
@@ -4076,6 +4397,49 @@ export interface Operations {
     body: undefined
     answer: Schemas['ApplicationVolumeBackupConfig'][]
   }
+  'GET /api/projects/{projectId}/applications/{applicationId}/volumes': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+    }
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['ApplicationVolume'][]
+  }
+  'POST /api/projects/{projectId}/applications/{applicationId}/volumes': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+    }
+    query: {}
+    body: Schemas['CreateApplicationVolume']
+    answer: Schemas['ApplicationVolume']
+  }
+  'DELETE /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the volume. One that is not in what stands before it in the path is not found (404). */
+      volumeId: string
+    }
+    query: {
+      /** `true` removes its files too, for good. Otherwise they stay until the application is deleted, and a volume of the same name has them again. */
+      delete_data?: string
+    }
+    body: undefined
+    answer: Schemas['DeletedApplicationVolume']
+  }
   'GET /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs': {
     params: {
       /** The `id` of the project. */
@@ -4334,6 +4698,107 @@ export interface Operations {
     body: undefined
     answer: Schemas['ProjectBackup'][]
   }
+  'GET /api/projects/{projectId}/databases': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+    }
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['Database'][]
+  }
+  'POST /api/projects/{projectId}/databases': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+    }
+    query: {}
+    body: Schemas['CreateDatabase']
+    answer: Schemas['Database']
+  }
+  'GET /api/projects/{projectId}/databases/{databaseId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Database']
+  }
+  'PUT /api/projects/{projectId}/databases/{databaseId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: Schemas['UpdateDatabase']
+    answer: Schemas['Database']
+  }
+  'DELETE /api/projects/{projectId}/databases/{databaseId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {
+      /** `true`: its backups are erased too. They are kept unless given. */
+      delete_backups?: string
+    }
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'GET /api/projects/{projectId}/databases/{databaseId}/attachments': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {
+      /** How many rows at most, from 1 to 200; 50 unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['DatabaseAttachment'][]
+  }
+  'PUT /api/projects/{projectId}/databases/{databaseId}/attachments/{applicationId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+    }
+    query: {}
+    body: Schemas['AttachDatabase']
+    answer: Schemas['Status']
+  }
+  'DELETE /api/projects/{projectId}/databases/{databaseId}/attachments/{applicationId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
   'GET /api/projects/{projectId}/databases/{databaseId}/backup-configs': {
     params: {
       /** The `id` of the project. */
@@ -4453,6 +4918,107 @@ export interface Operations {
     body: undefined
     answer: Schemas['Status']
   }
+  'GET /api/projects/{projectId}/databases/{databaseId}/credentials/reveal': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['DatabaseCredentials']
+  }
+  'GET /api/projects/{projectId}/databases/{databaseId}/deletion-impact': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['DatabaseDeletionImpact']
+  }
+  'POST /api/projects/{projectId}/databases/{databaseId}/external-access': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: Schemas['SetExternalAccess']
+    answer: Schemas['Status']
+  }
+  'GET /api/projects/{projectId}/databases/{databaseId}/logs/history': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {
+      /** Only lines with this text, wherever it stands; upper and lower case are the same. */
+      q?: string
+      /** Only lines of this level. */
+      level?: string
+      /** Only lines of this stream. */
+      stream?: string
+      /** Only lines from then on, RFC 3339. */
+      since?: string
+      /** Only lines from before then, RFC 3339. */
+      until?: string
+      /** Only lines of this container, by its id or the first twelve characters of it; `none`: of no container. */
+      session?: string
+      /** How many rows at most, from 1 to 1000; 500 unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+      /** The `X-Next-Cursor` of the page before; the first page unless given. `offset` counts from there. */
+      cursor?: string
+    }
+    body: undefined
+    answer: Schemas['ContainerLog'][]
+  }
+  'GET /api/projects/{projectId}/databases/{databaseId}/logs/sessions': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['LogSession'][]
+  }
+  'POST /api/projects/{projectId}/databases/{databaseId}/reload': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'POST /api/projects/{projectId}/databases/{databaseId}/restart': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Database']
+  }
   'POST /api/projects/{projectId}/databases/{databaseId}/restore': {
     params: {
       /** The `id` of the project. */
@@ -4479,6 +5045,77 @@ export interface Operations {
     }
     body: undefined
     answer: Schemas['DatabaseRestore'][]
+  }
+  'POST /api/projects/{projectId}/databases/{databaseId}/start': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Database']
+  }
+  'POST /api/projects/{projectId}/databases/{databaseId}/stop': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Database']
+  }
+  'POST /api/projects/{projectId}/databases/{databaseId}/upgrade': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: Schemas['UpgradeDatabase']
+    answer: Schemas['Status']
+  }
+  'GET /api/projects/{projectId}/databases/{databaseId}/upgrades': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {
+      /** How many rows at most, from 1 to 200; 50 unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['DatabaseUpgrade'][]
+  }
+  'POST /api/projects/{projectId}/databases/{databaseId}/upgrades/confirm': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'GET /api/projects/{projectId}/databases/{databaseId}/volume': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['DatabaseVolumeSize']
   }
   'GET /api/projects/{projectId}/env': {
     params: {
@@ -5549,6 +6186,36 @@ export interface NamedOperations {
    */
   RevealEnvVar: 'GET /api/projects/{projectId}/applications/{applicationId}/env/{envVarId}/reveal'
   /**
+   * Get Mounts. The file mounts of the application, by path. A token sees no content, a session that of those that are not secret.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListFileMounts: 'GET /api/projects/{projectId}/applications/{applicationId}/file-mounts'
+  /**
+   * Create Mount. Adds a file that containers of the application see and cannot change. The application is marked as changed (`pending_change`): its container has it from the next deploy or reload on.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  CreateFileMount: 'POST /api/projects/{projectId}/applications/{applicationId}/file-mounts'
+  /**
+   * Update Mount. Changes what the body names. The container sees what it was made with until the next deploy or reload.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  UpdateFileMount: 'PUT /api/projects/{projectId}/applications/{applicationId}/file-mounts/{fileMountId}'
+  /**
+   * Delete Mount. The container sees the file until the next deploy or reload.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  DeleteFileMount: 'DELETE /api/projects/{projectId}/applications/{applicationId}/file-mounts/{fileMountId}'
+  /**
+   * Reveal File Mount. The content in clear, secret or not. Each call is written to the audit log.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
+   */
+  RevealFileMount: 'GET /api/projects/{projectId}/applications/{applicationId}/file-mounts/{fileMountId}/reveal'
+  /**
    * Get Health. How the health check of the latest deployment went, and how it goes now.
    *
    * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
@@ -5675,6 +6342,24 @@ export interface NamedOperations {
    */
   ListBackupConfigsForApplication: 'GET /api/projects/{projectId}/applications/{applicationId}/volume-backup-configs'
   /**
+   * Get Volumes. The volumes of the application, by name, with what their files take.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListApplicationVolumes: 'GET /api/projects/{projectId}/applications/{applicationId}/volumes'
+  /**
+   * Create Volume. Adds a folder whose files outlive containers. The application is marked as changed (`pending_change`): its next deploy or reload makes the volume, with what the image has at that path, and mounts it. One of a name that was deleted without its data has them again.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  CreateApplicationVolume: 'POST /api/projects/{projectId}/applications/{applicationId}/volumes'
+  /**
+   * Delete Application Volume. Takes the volume from the application, with the schedules of its backups. A container that has it keeps it until the next deploy or reload, and the answer has a `warning` then. Its files stay unless `delete_data` is true.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
+   */
+  DeleteApplicationVolume: 'DELETE /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}'
+  /**
    * Get Configs for a Volume. When backups of the volume are made by themselves, the oldest schedule first.
    *
    * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
@@ -5789,6 +6474,50 @@ export interface NamedOperations {
    */
   ListProjectBackups: 'GET /api/projects/{projectId}/backups'
   /**
+   * Get Databases. The databases of the project, the newest first.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListDatabases: 'GET /api/projects/{projectId}/databases'
+  /**
+   * Create Database. Its container is made afterwards: `status` is `creating` until its server answers a query, and `status_detail` says what is being done. What is left out of `credentials` is chosen; `reveal` shows it.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  CreateDatabase: 'POST /api/projects/{projectId}/databases'
+  /** Get Database. A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  GetDatabase: 'GET /api/projects/{projectId}/databases/{databaseId}'
+  /**
+   * Update Database. Sets its limits. They hold from now on, in the container that runs too, which is not started anew.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  UpdateDatabase: 'PUT /api/projects/{projectId}/databases/{databaseId}'
+  /**
+   * Delete Database. The database is out of reach at once; its container and its volume are removed afterwards, which cannot be undone. Its backups are kept as orphaned ones unless `delete_backups` is `true`.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Only the owner of the project and admins may do this.
+   */
+  DeleteDatabase: 'DELETE /api/projects/{projectId}/databases/{databaseId}'
+  /**
+   * Get Attachments. The applications that get the connection of the database as variables, in the order in which they were attached.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListDatabaseAttachments: 'GET /api/projects/{projectId}/databases/{databaseId}/attachments'
+  /**
+   * Attach Database. Containers of the application get these variables from their next deploy or reload on, in the place of those that it was attached by before. Variables of the application itself come before them, those of the project after them.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  AttachDatabase: 'PUT /api/projects/{projectId}/databases/{databaseId}/attachments/{applicationId}'
+  /**
+   * Detach Database. Containers of the application get the variables no more, from their next deploy or reload on. The database and its data stay.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  DetachDatabase: 'DELETE /api/projects/{projectId}/databases/{databaseId}/attachments/{applicationId}'
+  /**
    * Get Configs. When backups of the database are made by themselves, the oldest schedule first.
    *
    * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
@@ -5843,6 +6572,48 @@ export interface NamedOperations {
    */
   CheckDatabaseBackup: 'POST /api/projects/{projectId}/databases/{databaseId}/backups/{backupId}/check'
   /**
+   * Reveal Database Credentials. The credentials in clear, and the address by which applications of the project sign in. Each call is written to the audit log.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
+   */
+  RevealDatabaseCredentials: 'GET /api/projects/{projectId}/databases/{databaseId}/credentials/reveal'
+  /**
+   * Get Deletion Impact. Which backups of the database there are: they are left, or go, when it is deleted.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  GetDatabaseDeletionImpact: 'GET /api/projects/{projectId}/databases/{databaseId}/deletion-impact'
+  /**
+   * Set External Access. Opens a port of 127.0.0.1 of the machine that leads to the database, or closes it, with the connections that came by it. Its container goes on undisturbed. Reach the port by a tunnel of SSH.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  SetDatabaseExternalAccess: 'POST /api/projects/{projectId}/databases/{databaseId}/external-access'
+  /**
+   * Get Logs. What the containers of the database have written, the latest first, as far as it is kept. All filters must match, and what is malformed narrows nothing. With `cursor` lines that come or go meanwhile neither repeat nor leave out any; `X-Next-Cursor` is where to go on.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListDatabaseLogs: 'GET /api/projects/{projectId}/databases/{databaseId}/logs/history'
+  /**
+   * Get Sessions. The containers of the database of which lines are kept, at most 50, those first that have written last.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListDatabaseLogSessions: 'GET /api/projects/{projectId}/databases/{databaseId}/logs/sessions'
+  /**
+   * Reload Database. Makes its container anew, with the limits of today and the image of before. Its data is kept. It is done afterwards: `status` is `creating` until its server answers.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  ReloadDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/reload'
+  /**
+   * Restart Database. Stops the container and starts it again, as it was made.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  RestartDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/restart'
+  /**
    * Restore Database. Replaces what is in the database by a backup, in the background. All of the file is read and proven before anything is touched. A database that is stopped is started for it, and stopped again. With `from_other` it may be a backup of another database of the project that has the same engine.
    *
    * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
@@ -5854,6 +6625,42 @@ export interface NamedOperations {
    * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
    */
   ListDatabaseRestores: 'GET /api/projects/{projectId}/databases/{databaseId}/restores'
+  /**
+   * Start Database. Starts the container that exists. Nothing happens when it runs.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  StartDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/start'
+  /**
+   * Stop Database. Stops the container. Its server has 30 seconds to close its files, and does not come back before it is started.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  StopDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/stop'
+  /**
+   * Upgrade Version. Brings the database to another version: all of its databases and roles are restored beside the running server for a trial, then, with nothing written any more, once more, and compared; only then it is switched. The old volume is kept until it is confirmed, for some days at most. Whatever fails brings the old server back with its data. It is done afterwards: `status` is `upgrading`, `status_detail` says how far it is, `GET …/upgrades` what was done.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  UpgradeDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/upgrade'
+  /**
+   * Get Upgrades. The upgrades of the database, the newest first, with what was done.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListDatabaseUpgrades: 'GET /api/projects/{projectId}/databases/{databaseId}/upgrades'
+  /**
+   * Confirm Upgrade. The upgrade has proven itself: the old volume is removed now, and cannot be gone back to.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
+   */
+  ConfirmDatabaseUpgrade: 'POST /api/projects/{projectId}/databases/{databaseId}/upgrades/confirm'
+  /**
+   * Get Volume. The volume with the data of the database, measured now.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  GetDatabaseVolume: 'GET /api/projects/{projectId}/databases/{databaseId}/volume'
   /**
    * Get Variables. The variables of the project, which all of its applications get. A token sees no values, a session those that are not secret.
    *
@@ -6230,6 +7037,11 @@ export const operationKeys: NamedOperations = {
   ListEnvVars: 'GET /api/projects/{projectId}/applications/{applicationId}/env',
   UpdateEnvVars: 'PUT /api/projects/{projectId}/applications/{applicationId}/env',
   RevealEnvVar: 'GET /api/projects/{projectId}/applications/{applicationId}/env/{envVarId}/reveal',
+  ListFileMounts: 'GET /api/projects/{projectId}/applications/{applicationId}/file-mounts',
+  CreateFileMount: 'POST /api/projects/{projectId}/applications/{applicationId}/file-mounts',
+  UpdateFileMount: 'PUT /api/projects/{projectId}/applications/{applicationId}/file-mounts/{fileMountId}',
+  DeleteFileMount: 'DELETE /api/projects/{projectId}/applications/{applicationId}/file-mounts/{fileMountId}',
+  RevealFileMount: 'GET /api/projects/{projectId}/applications/{applicationId}/file-mounts/{fileMountId}/reveal',
   GetApplicationHealth: 'GET /api/projects/{projectId}/applications/{applicationId}/health',
   SetHealthCheck: 'PUT /api/projects/{projectId}/applications/{applicationId}/health-check',
   ListHostKeys: 'GET /api/projects/{projectId}/applications/{applicationId}/host-keys',
@@ -6251,6 +7063,9 @@ export const operationKeys: NamedOperations = {
   StopApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/stop',
   CreateTerminalSession: 'POST /api/projects/{projectId}/applications/{applicationId}/terminal',
   ListBackupConfigsForApplication: 'GET /api/projects/{projectId}/applications/{applicationId}/volume-backup-configs',
+  ListApplicationVolumes: 'GET /api/projects/{projectId}/applications/{applicationId}/volumes',
+  CreateApplicationVolume: 'POST /api/projects/{projectId}/applications/{applicationId}/volumes',
+  DeleteApplicationVolume: 'DELETE /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}',
   ListBackupConfigsForVolume: 'GET /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs',
   CreateVolumeBackupConfig: 'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs',
   UpdateVolumeBackupConfig: 'PUT /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs/{configId}',
@@ -6270,6 +7085,14 @@ export const operationKeys: NamedOperations = {
   TestBackupDestination: 'POST /api/projects/{projectId}/backup-destinations/{destId}/test',
   TestBackupDestinationParams: 'POST /api/projects/{projectId}/backup-destinations/test',
   ListProjectBackups: 'GET /api/projects/{projectId}/backups',
+  ListDatabases: 'GET /api/projects/{projectId}/databases',
+  CreateDatabase: 'POST /api/projects/{projectId}/databases',
+  GetDatabase: 'GET /api/projects/{projectId}/databases/{databaseId}',
+  UpdateDatabase: 'PUT /api/projects/{projectId}/databases/{databaseId}',
+  DeleteDatabase: 'DELETE /api/projects/{projectId}/databases/{databaseId}',
+  ListDatabaseAttachments: 'GET /api/projects/{projectId}/databases/{databaseId}/attachments',
+  AttachDatabase: 'PUT /api/projects/{projectId}/databases/{databaseId}/attachments/{applicationId}',
+  DetachDatabase: 'DELETE /api/projects/{projectId}/databases/{databaseId}/attachments/{applicationId}',
   ListDatabaseBackupConfigs: 'GET /api/projects/{projectId}/databases/{databaseId}/backup-configs',
   CreateDatabaseBackupConfig: 'POST /api/projects/{projectId}/databases/{databaseId}/backup-configs',
   UpdateDatabaseBackupConfig: 'PUT /api/projects/{projectId}/databases/{databaseId}/backup-configs/{configId}',
@@ -6279,8 +7102,21 @@ export const operationKeys: NamedOperations = {
   BackupDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/backups',
   DeleteDatabaseBackup: 'DELETE /api/projects/{projectId}/databases/{databaseId}/backups/{backupId}',
   CheckDatabaseBackup: 'POST /api/projects/{projectId}/databases/{databaseId}/backups/{backupId}/check',
+  RevealDatabaseCredentials: 'GET /api/projects/{projectId}/databases/{databaseId}/credentials/reveal',
+  GetDatabaseDeletionImpact: 'GET /api/projects/{projectId}/databases/{databaseId}/deletion-impact',
+  SetDatabaseExternalAccess: 'POST /api/projects/{projectId}/databases/{databaseId}/external-access',
+  ListDatabaseLogs: 'GET /api/projects/{projectId}/databases/{databaseId}/logs/history',
+  ListDatabaseLogSessions: 'GET /api/projects/{projectId}/databases/{databaseId}/logs/sessions',
+  ReloadDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/reload',
+  RestartDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/restart',
   RestoreDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/restore',
   ListDatabaseRestores: 'GET /api/projects/{projectId}/databases/{databaseId}/restores',
+  StartDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/start',
+  StopDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/stop',
+  UpgradeDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/upgrade',
+  ListDatabaseUpgrades: 'GET /api/projects/{projectId}/databases/{databaseId}/upgrades',
+  ConfirmDatabaseUpgrade: 'POST /api/projects/{projectId}/databases/{databaseId}/upgrades/confirm',
+  GetDatabaseVolume: 'GET /api/projects/{projectId}/databases/{databaseId}/volume',
   ListProjectEnvVars: 'GET /api/projects/{projectId}/env',
   UpdateProjectEnvVars: 'PUT /api/projects/{projectId}/env',
   RevealProjectEnvVar: 'GET /api/projects/{projectId}/env/{envVarId}/reveal',

@@ -108,7 +108,7 @@ export async function verifyFile(storage: BackupStorage, file: StoredFile, { sig
 }
 
 /** The dump again, as it was written. */
-export interface OpenedFile {
+interface OpenedFile {
   /** It fails at its end where the file has changed since it was verified. */
   readonly content: Readable
   /** What has failed in reading it, which is no fault of who reads. */
