@@ -1,7 +1,7 @@
-import { url as inspectorUrl } from 'node:inspector'
 import type { Log } from 'busbar/sdk'
+import { SamplerOnDemand } from './sampler-on-demand.js'
 import { pluginIn, stackText } from './stack.js'
-import { type Sample, startStackSampler } from './stack-sampler.js'
+import type { Sample } from './stack-sampler.js'
 import type { Stall, StallRecord } from './stall-record.js'
 
 /** What a start loads and compiles takes its time, and is no fault. */
@@ -9,8 +9,6 @@ const settleMs = 5_000
 const beatMs = 50
 /** Longer stalls are logged. */
 const leastStallMs = 200
-/** Before that: it takes some time, and what is over cannot be seen any more. */
-const sampleAfterMs = 100
 /** At most one line in so much time; the record has all. */
 const linesEveryMs = 10_000
 
@@ -20,8 +18,8 @@ interface WatchOptions {
 }
 
 /**
- * Measures all the time how long the event loop stands still, and sees what it stands still in. While nothing
- * does, it costs twenty timers a second here and a second thread of about 10 MiB, which is asleep.
+ * Measures all the time how long the event loop stands still, which costs twenty timers a second. From the
+ * first stall on, a second thread sees what it stands still in.
  */
 export function watchEventLoop(options: WatchOptions): { stop(): Promise<void> } {
   let watch: { stop(): Promise<void> } | undefined
@@ -38,16 +36,12 @@ export function watchEventLoop(options: WatchOptions): { stop(): Promise<void> }
 
 function beginWatch({ log, record }: WatchOptions): { stop(): Promise<void> } {
   const lines = new LineLimit(linesEveryMs)
-  // Two debuggers would pause each other's thread, and a breakpoint is no stall.
-  const sampler =
-    inspectorUrl() !== undefined
-      ? undefined
-      : startStackSampler(sampleAfterMs, error => {
-          log.warn(
-            { err: error },
-            'what the event loop stands still in cannot be seen any more; how long it does is still measured'
-          )
-        })
+  const sampler = new SamplerOnDemand(error => {
+    log.warn(
+      { err: error },
+      'what the event loop stands still in cannot be seen any more; how long it does is still measured'
+    )
+  })
   let beat = 0
   let beatAt = performance.now()
   let cpu = process.cpuUsage()
@@ -55,12 +49,14 @@ function beginWatch({ log, record }: WatchOptions): { stop(): Promise<void> } {
     const now = performance.now()
     const ms = Math.round(now - beatAt - beatMs)
     const used = process.cpuUsage()
-    if (ms >= leastStallMs)
-      note(stallOf(ms, used.user + used.system - cpu.user - cpu.system, sampler?.sampleAfter(beat)), now)
+    if (ms >= leastStallMs) {
+      note(stallOf(ms, used.user + used.system - cpu.user - cpu.system, sampler.sampleAfter(beat)), now)
+      sampler.stalled(now)
+    }
     beatAt = now
     cpu = used
     beat = (beat + 1) | 0
-    sampler?.beat(beat)
+    sampler.beat(beat, now)
   }, beatMs).unref()
 
   function note(stall: Stall, now: number): void {
@@ -77,7 +73,7 @@ function beginWatch({ log, record }: WatchOptions): { stop(): Promise<void> } {
   return {
     async stop() {
       clearInterval(timer)
-      await sampler?.close()
+      await sampler.close()
     }
   }
 }

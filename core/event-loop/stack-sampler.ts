@@ -17,7 +17,7 @@ export interface SamplerData {
   readonly sampleAfterMs: number
 }
 
-interface StackSampler {
+export interface StackSampler {
   /** Says that the event loop turns; `beat` is one more than the last. */
   beat(beat: number): void
   /** What ran after a beat, when it was seen. */
