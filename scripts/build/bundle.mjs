@@ -61,7 +61,10 @@ export async function bundle({ root, out, sources }) {
       plugins: [packages(root), ownAddress(root)]
     })
     return outputFiles
-      .map(({ path, text }) => ({ path: relative(out, path), text: placed(text, dirname(path), out) }))
+      .map(({ path, text }) => ({
+        path: relative(out, path),
+        text: path.endsWith('.map') ? text : ascii(placed(text, dirname(path), out))
+      }))
       .sort((a, b) => Number(b.path.endsWith('.map')) - Number(a.path.endsWith('.map')))
   } finally {
     await esbuild.stop()
@@ -104,3 +107,13 @@ function placed(text, folder, out) {
   const up = relative(folder, out)
   return text.replaceAll(`"${home}`, `"${up === '' ? './' : `${up}/`}`)
 }
+
+/**
+ * A text with one letter beyond Latin-1 takes two bytes in memory for each of its letters. esbuild leaves such letters in
+ * patterns alone; those beyond the first 65 536 are in patterns with the flag `u`, or would match their halves.
+ */
+const ascii = text =>
+  text.replace(/[^\0-\x7f]/gu, letter => {
+    const code = letter.codePointAt(0).toString(16)
+    return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, '0')}`
+  })

@@ -89,6 +89,17 @@ test('the address of a module is where it would lie by itself, whatever it is bu
   t.equal(x.own.address, pathToFileURL(join(moved, 'plugins/x/deep/own.js')).href)
 })
 
+test('what is built is ASCII, and its patterns match what they did', async t => {
+  const { build, output } = await project(t, {
+    'core/main.ts':
+      "export const found = ['a…', '🔥', 'é'].map(text => /…$/.test(text) || /^[🔥é]$/u.test(text))\nexport const text = `…🔥`\n"
+  })
+  await build()
+  const built = output('core/main.js')
+  t.notMatch(readFileSync(built, 'utf8'), /[^\0-\x7f]/)
+  t.match(await import(pathToFileURL(built).href), { found: [true, true, true], text: '…🔥' })
+})
+
 test('a second build writes only what is different', async t => {
   const { build, write, output } = await project(t, sources)
   await build()
