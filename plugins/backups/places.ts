@@ -1,3 +1,5 @@
+import { inApplication } from 'busbar/api/applications'
+
 /** Where routes are that are about a database or a volume; the kinds are declared by the plugins that keep these. */
 export const databaseUrl = '/api/projects/:projectId/databases/:databaseId'
 export const inDatabase = { param: 'projectId', chain: { databaseId: 'database' } } as const
@@ -6,7 +8,7 @@ export const databaseGroup = 'Database Volumes & Backups'
 export const applicationUrl = '/api/projects/:projectId/applications/:applicationId'
 export const volumeUrl = '/api/projects/:projectId/applications/:applicationId/volumes/:volumeId'
 export const inVolume = {
-  param: 'projectId',
-  chain: { applicationId: 'application', volumeId: 'volume' }
+  ...inApplication,
+  chain: { ...inApplication.chain, volumeId: 'volume' }
 } as const
 export const volumeGroup = 'Application Volumes & Backups'

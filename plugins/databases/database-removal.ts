@@ -45,12 +45,14 @@ export class DatabaseRemoval {
   }
 
   /** The last step before the row goes. */
-  async removeParts({ id: databaseId }: DatabaseRow): Promise<void> {
+  async removeParts(row: DatabaseRow): Promise<void> {
     const { db, prepared, logs } = this.parts
+    const databaseId = row.id
     const runtime = this.parts.runtime.get()
-    if (runtime === undefined) throw problems.containersOff({ plugin: 'containers' })
-    for (const container of await runtime.list({ databaseId })) await runtime.remove(container.id)
-    for (const { name } of await runtime.volumes({ databaseId })) await runtime.removeVolume(name)
+    if (runtime !== undefined) {
+      for (const container of await runtime.list({ databaseId })) await runtime.remove(container.id)
+      for (const { name } of await runtime.volumes({ databaseId })) await runtime.removeVolume(name)
+    } else if (wasMade(row)) throw problems.containersOff({ plugin: 'containers' })
     await prepared.get()?.keep(databaseId, [])
     await logs.get()?.forget(databaseId)
     await db.sql('delete from $schema.attachment where database_id = ?', [databaseId])
@@ -78,3 +80,11 @@ export class DatabaseRemoval {
     }
   }
 }
+
+/** Whether anything of it may be on an engine; what never was waits for none to be removed. */
+export const wasMade = ({
+  container_id,
+  image_reference,
+  initialized_at
+}: Pick<DatabaseRow, 'container_id' | 'image_reference' | 'initialized_at'>): boolean =>
+  container_id !== null || image_reference !== null || initialized_at !== null

@@ -111,6 +111,8 @@ export class Provisioner {
     if (project === undefined) throw problems.projectGone({ projectId: row.project_id })
     say(`fetching ${row.image ?? 'its image'}`)
     const image = await images.again(row, { say, signal })
+    // Before anything is made of it: one without an image has nothing on the engine (`wasMade`).
+    await store.update(row.id, { image_reference: image.reference, image_name: image.name })
     await images.keep(row.id, [image.reference, ...alsoKept])
     const network = await runtime.ensureNetwork(project)
     say('making its container')
@@ -126,11 +128,7 @@ export class Provisioner {
       volume: row.volume,
       isEmpty: false
     })
-    await store.update(row.id, {
-      container_id: containerId,
-      image_reference: image.reference,
-      image_name: image.name
-    })
+    await store.update(row.id, { container_id: containerId })
     return containerId
   }
 }

@@ -2345,6 +2345,8 @@ export interface Schemas {
     access_key?: string
     /** The secret of the access key. It is kept encrypted and is in no answer. */
     secret_key?: string
+    /** Taken and ignored, for clients that send what they have tried. */
+    id?: string
   }
   /** A schedule. When it is changed, what is left out stays as it is. */
   SetDatabaseBackupConfig: {

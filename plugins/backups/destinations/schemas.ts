@@ -59,11 +59,19 @@ const examples = [
   }
 ]
 
-export const destinationBody = named('SetBackupDestination', object(fields), {
-  description:
-    'A destination. When it is changed, what is left out stays as it is, and an empty key too. Keys come both together.',
-  examples
-})
+/** `id` is taken and ignored: clients have one form, and send the same to try a destination and to save it. */
+export const destinationBody = named(
+  'SetBackupDestination',
+  object({
+    ...fields,
+    id: field('Taken and ignored, for clients that send what they have tried.', 36)
+  }),
+  {
+    description:
+      'A destination. When it is changed, what is left out stays as it is, and an empty key too. Keys come both together.',
+    examples
+  }
+)
 export type DestinationBody = Static<typeof destinationBody>
 
 export const trialBody = named(

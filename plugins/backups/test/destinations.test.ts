@@ -155,6 +155,21 @@ test('destinations of a project', { timeout: 120_000 }, async t => {
     t.equal((await admin.post(`${url}/${id}/test`)).status, 404)
   })
 
+  await t.test('what was tried with an id may be saved as it is: the id changes nothing', async t => {
+    const { id: sent } = (await admin.post(url, { ...good, name: 'Tried' })).body
+    const made = await admin.post(url, { ...good, name: 'Saved', id: sent })
+    t.equal(made.status, 201)
+    t.not(made.body.id, sent)
+    t.match(await admin.put(`${url}/${made.body.id}`, { name: 'Changed', id: sent }), {
+      status: 200,
+      body: { id: made.body.id, name: 'Changed' }
+    })
+    t.match(
+      ((await admin.get(url)).body as any[]).find(({ id }) => id === sent),
+      { name: 'Tried' }
+    )
+  })
+
   await t.test('stored keys are never sent to another host', async t => {
     const { id } = (await admin.post(url, { ...good, name: 'Moves' })).body
     const other = await startS3Server(t)

@@ -19,7 +19,10 @@ const where = (
   async function happy(fixture: HappyFixture): Promise<HappyCall> {
     const isThere = fixture.ids[`${kind}Id`] !== undefined && fixture.k.runningPlugins().includes(`${kind}s`)
     if (isThere) return await make(fixture)
-    return { ids: { [`${kind}Id`]: randomUUID() }, expect: 404 }
+    return {
+      ids: { [`${kind}Id`]: randomUUID(), configId: randomUUID(), backupId: randomUUID() },
+      expect: 404
+    }
   }
 
 /** A database that nothing is done for; its engine. */
