@@ -4,7 +4,7 @@ import { test } from 'tap'
 import { requireDatabaseImages } from '../../../lab/database-images.js'
 import { createDatabase, type Lab, type Made, runIn, startLab, untilStatus } from './lab.js'
 
-const longMs = 120_000
+const longMs = 420_000
 
 async function backedUp({ ann }: Lab, { path }: Made): Promise<string> {
   const before = (await ann.get(`${path}/backups`)).body.length as number

@@ -8,7 +8,7 @@ import { type Test, test } from 'tap'
 import { requireDatabaseImages } from '../../../lab/database-images.js'
 import { createDatabase, type Lab, removeAll, runIn, untilRunning } from './lab.js'
 
-const longMs = 180_000
+const longMs = 420_000
 
 /** Runs a platform on this state until what it says matches, and kills it there; the path of the database. */
 async function killedAt(

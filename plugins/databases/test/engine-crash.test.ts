@@ -6,7 +6,7 @@ import { startEngineLab } from './engine-lab.js'
 import { untilRunning } from './lab.js'
 import { filledPostgres, heldDumps, leftOf, startWriter, untilEnded, untilUpgraded } from './postgres-lab.js'
 
-const longMs = 180_000
+const longMs = 420_000
 const isHere = async (t: Test): Promise<boolean> =>
   (await requireDatabaseImages(t)) && (await requireSecondEngine(t))
 

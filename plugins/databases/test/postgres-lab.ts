@@ -5,7 +5,7 @@ import Docker from 'dockerode'
 import pg from 'pg'
 import { containerOf, createDatabase, type Lab, type Made } from './lab.js'
 
-const longMs = 180_000
+const longMs = 420_000
 const answerMs = 5000
 
 /** A PostgreSQL with the table `kept` of some megabytes, and `acked`, which a test writes to. */

@@ -69,7 +69,7 @@ test('a disk that is full while everything is restored for an upgrade loses no r
     upgrade.log
   )
   await free()
-  await until(async () => (await ann.get(made.path)).body.status === 'running', 'it to run', 120_000)
+  await until(async () => (await ann.get(made.path)).body.status === 'running', 'it to run', 420_000)
   await writer.untilMore()
   t.same(await writer.lost(), [])
   t.match((await ann.get(made.path)).body, { version: '14' })
@@ -94,7 +94,7 @@ test('a disk that is full while a backup is restored leaves what was there', asy
   const restore = await untilEnded(ann, made.path, 'restores')
   t.match(restore, { status: 'failed', error: String }, restore.log)
   await free()
-  await until(async () => (await ann.get(made.path)).body.status === 'running', 'it to run', 120_000)
+  await until(async () => (await ann.get(made.path)).body.status === 'running', 'it to run', 420_000)
   await writer.untilMore()
   t.same(await writer.lost(), [])
   t.match(await leftOf(k, made), { containers: [made.slug], volumes: 1 })

@@ -4,7 +4,7 @@ import { test } from 'tap'
 import { requireDatabaseImages } from '../../../lab/database-images.js'
 import { createDatabase, type Lab, type Made, runIn, startLab, untilRunning } from './lab.js'
 
-const upgradeMs = 120_000
+const upgradeMs = 420_000
 
 /** A PostgreSQL 14 with two databases and a role, and what is asked of it. */
 async function filled(lab: Lab) {
