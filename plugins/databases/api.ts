@@ -101,9 +101,10 @@ export interface EngineDump {
   dump(database: EngineDatabase, choice: DumpChoice): EngineCommand
   /**
    * Reads such a dump into a server that was made with `isEmpty`. What is not as it should be ends it with another code than 0.
-   * Its last line is `restoredMark` where it has read the whole of it.
+   * Its last line is `restoredMark` where it has read the whole of it. `choice`: what it was dumped with; a dump may have more in it
+   * where the programs of an engine cannot leave that out.
    */
-  restore(database: EngineDatabase): EngineCommand
+  restore(database: EngineDatabase, choice: DumpChoice): EngineCommand
   /**
    * Makes what users of this database sign in with, where the dump was of another one: its user with its password, and its database.
    * Does nothing where they are there. Null of an engine whose dumps hold no such.

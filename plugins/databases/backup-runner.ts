@@ -7,16 +7,18 @@ import type {
   RemovedResource,
   StoredDump
 } from 'busbar/api/backups'
+import type { EngineDiskReader } from 'busbar/api/builds'
 import type { ContainerRuntime } from 'busbar/api/containers'
 import type { Clock, Database, Log, OptionalHandle } from 'busbar/sdk'
 import type { DumpChoice } from './api.js'
 import type { DatabaseRow } from './database-row.js'
 import type { DatabaseStore } from './database-store.js'
+import { whileThereIsRoom } from './disk-watch.js'
 import type { EngineChoice } from './engine-choice.js'
 import { FileServers, filesFormat } from './file-servers.js'
 import type { ImageSource } from './image-source.js'
 import { problems } from './problems.js'
-import type { Provisioner } from './provisioner.js'
+import { isPassing, type Provisioner } from './provisioner.js'
 import type { SealedCredentials } from './sealed-credentials.js'
 import { type ServerContainer, stopGraceSeconds } from './server-container.js'
 import { ended, type SideServer, SideServers } from './side-servers.js'
@@ -35,8 +37,10 @@ interface BackupRunnerParts {
   readonly clock: Clock
   readonly log: Log
   readonly runtime: OptionalHandle<ContainerRuntime>
+  readonly disk: OptionalHandle<EngineDiskReader>
 }
 
+const againMs = 2000
 const partOf = (): string => randomUUID().slice(0, 8)
 
 /** Dumps databases, and brings dumps back: into a volume beside the present one, which takes its place when it is proven. */
@@ -58,7 +62,7 @@ export class BackupRunner {
     const serving: SideServer = { containerId: row.container_id ?? '', row }
     const { engine } = await servers.engineOf(row)
     if (engine.dump === null) return await files.dump(serving, { say, signal })
-    const choice: DumpChoice = databases.length === 0 ? { kind: 'all' } : { kind: 'only', names: databases }
+    const choice = choiceOf(databases)
     if ((await runtime.inspect(serving.containerId))?.status !== 'running')
       throw problems.notRunning({ status: row.status_before ?? 'stopped' })
     const program = await side.dump(serving, choice, signal)
@@ -73,7 +77,7 @@ export class BackupRunner {
   }
 
   async restore(id: string, dump: StoredDump, { signal, say }: BackupWork): Promise<void> {
-    const { board, db, servers, images, store, provisioner } = this.parts
+    const { board, db, servers, images, store, log } = this.parts
     const { runtime, side, files } = this.#tools()
     const row = await db.transaction(
       async tx =>
@@ -95,7 +99,9 @@ export class BackupRunner {
     const volume = nextVolumeOf(row.slug, partOf())
     const wish = { role: 'next', imageName: image.name, volume, isEmpty: true } as const
     if (engine.dump === null) {
-      await files.restore(row, wish, dump.content, { say, signal })
+      await whileThereIsRoom(this.parts, signal, async bounds => {
+        await files.restore(row, wish, dump.content, { say, signal: bounds })
+      })
     } else {
       const next = await side.open(row, wish, signal)
       if (dump.databases.length > 0) {
@@ -106,11 +112,15 @@ export class BackupRunner {
           { role: 'source', imageName: image.name, volume: row.volume, isEmpty: false },
           signal
         )
-        await side.copy(source, next, { kind: 'except', names: dump.databases }, signal)
+        await whileThereIsRoom(this.parts, signal, async bounds => {
+          await side.copy(source, next, { kind: 'except', names: dump.databases }, bounds)
+        })
         await side.close(row, 'source')
       }
       say('restoring into a server beside the present one')
-      await this.#feed(side, next, dump, signal)
+      await whileThereIsRoom(this.parts, signal, async bounds => {
+        await this.#feed(side, next, dump, bounds)
+      })
       await side.claim(next, signal)
       const counted = await side.count(next, signal)
       say(`it has ${counted.size} databases with ${sumOf(counted)} rows`)
@@ -127,9 +137,28 @@ export class BackupRunner {
     })
     const switched = await store.find(id)
     if (switched === undefined) return
-    await provisioner.provision(switched, signal)
+    await this.#serve(switched, { say, signal })
     await store.update(id, { former_volume: null })
-    await runtime.removeVolume(row.volume)
+    // What cannot be removed now, `settleRestore` tries again: what was restored serves.
+    await runtime.removeVolume(row.volume).catch((error: unknown) => {
+      log.warn({ err: error, databaseId: id }, 'the volume from before a restore could not be removed')
+    })
+  }
+
+  /** Rows that it takes are in no other volume: an engine that is away for a moment is no reason to go back. */
+  async #serve(row: DatabaseRow, { signal, say }: BackupWork): Promise<void> {
+    const { provisioner, clock, store } = this.parts
+    for (;;)
+      try {
+        const present = await store.find(row.id)
+        await provisioner.provision(present ?? row, signal)
+        return
+      } catch (error) {
+        signal.throwIfAborted()
+        if (!isPassing(error)) throw error
+        say(provisioner.reasonOf(row, error))
+        await clock.sleep(againMs, signal)
+      }
   }
 
   /** Into a server that is thrown away, whatever comes of it. */
@@ -167,16 +196,25 @@ export class BackupRunner {
       memory_limit: present?.memory_limit ?? 0
     }
     try {
-      if (engine.dump === null && present === undefined) return await files.countOf(dump.content)
+      if (engine.dump === null && present === undefined) throw new Error(notStarted)
       assertFormat(engine.dump?.format ?? filesFormat(row), dump.format)
-      if (engine.dump === null) return await files.countOf(dump.content)
       const image = await images.again(row, { say, signal })
-      const server = await side.open(
-        row,
-        { role: 'check', imageName: image.name, volume, isEmpty: true },
-        signal
-      )
-      await this.#feed(side, server, dump, signal)
+      const wish = { role: 'check', imageName: image.name, volume, isEmpty: engine.dump !== null } as const
+      if (engine.dump === null) {
+        await whileThereIsRoom(this.parts, signal, async bounds => {
+          await files.restore(row, wish, dump.content, { say, signal: bounds })
+        })
+        // What is in the files, nobody here can ask: that a server of the same image starts with them is the proof.
+        await side.open(row, wish, signal)
+        return {
+          rows: 0,
+          detail: `${dump.bytes} bytes of files, with which its server starts and takes connections`
+        }
+      }
+      const server = await side.open(row, wish, signal)
+      await whileThereIsRoom(this.parts, signal, async bounds => {
+        await this.#feed(side, server, dump, bounds)
+      })
       const counted = await side.count(server, signal)
       return { rows: sumOf(counted), detail: `${counted.size} databases` }
     } finally {
@@ -194,9 +232,16 @@ export class BackupRunner {
     const { runtime, files } = this.#tools()
     await files.close(row)
     const before = row.status_before ?? 'running'
-    if (before === 'running') await provisioner.provision(row, signal)
-    else if (row.container_id !== null) await runtime.stop(row.container_id, stopGraceSeconds).catch(() => {})
-    await board.end(id, 'backup', before)
+    const failure = await this.#failureOf(row, signal, async () => {
+      if (before === 'running') await provisioner.provision(row, signal)
+      else await this.#stopServing(runtime, row)
+    })
+    await board.end(
+      id,
+      'backup',
+      failure === null ? before : 'failed',
+      failure === null ? {} : { status_detail: failure }
+    )
   }
 
   async settleRestore(id: string, signal: AbortSignal): Promise<void> {
@@ -211,15 +256,31 @@ export class BackupRunner {
       await store.update(id, { volume: found.former_volume, former_volume: null, container_id: null })
     const row = (await store.find(id)) ?? found
     const before = row.status_before ?? 'running'
-    try {
+    const failure = await this.#failureOf(row, signal, async () => {
       if (before === 'running' || row.container_id === null) await provisioner.provision(row, signal)
       if (before === 'stopped') await this.#stopServing(runtime, (await store.find(id)) ?? row)
-      await board.end(id, 'restore', before === 'stopped' ? 'stopped' : 'running')
+    })
+    // As long as the database is busy, no volume of other work is among them.
+    await this.#removeLeft(runtime, row)
+    const status = before === 'stopped' ? 'stopped' : 'running'
+    await board.end(
+      id,
+      'restore',
+      failure === null ? status : 'failed',
+      failure === null ? {} : { status_detail: failure }
+    )
+  }
+
+  /** Why its server does not serve, or null. Rejects where that may change: it is settled again. */
+  async #failureOf(row: DatabaseRow, signal: AbortSignal, work: () => Promise<void>): Promise<string | null> {
+    try {
+      await work()
+      return null
     } catch (error) {
       signal.throwIfAborted()
-      await board.end(id, 'restore', 'failed', { status_detail: provisioner.reasonOf(row, error) })
+      if (isPassing(error)) throw error
+      return this.parts.provisioner.reasonOf(row, error)
     }
-    await this.#removeLeft(runtime, row)
   }
 
   /** Only what a drill has made: a backup may be under way beside it. */
@@ -234,9 +295,6 @@ export class BackupRunner {
   /** Volumes of restores that came to nothing. What an upgrade keeps is its own. */
   async #removeLeft(runtime: ContainerRuntime, row: DatabaseRow): Promise<void> {
     const kept = new Set([row.volume, ...(await this.parts.store.keptVolumes(row.id))])
-    const present = await this.parts.store.find(row.id)
-    if (present === undefined || present.task !== null) return
-    kept.add(present.volume)
     for (const { name } of await runtime.volumes({ databaseId: row.id }))
       if (!kept.has(name) && !name.includes('-vol-check-')) await runtime.removeVolume(name).catch(() => {})
   }
@@ -246,7 +304,7 @@ export class BackupRunner {
     const follow = (): void => end.abort(signal.reason)
     signal.addEventListener('abort', follow, { once: true })
     try {
-      await side.restore(server, dump.content, end)
+      await side.restore(server, dump.content, choiceOf(dump.databases), end)
     } catch (error) {
       end.abort(error)
       signal.throwIfAborted()
@@ -272,6 +330,12 @@ export class BackupRunner {
     }
   }
 }
+
+const choiceOf = (databases: readonly string[]): DumpChoice =>
+  databases.length === 0 ? { kind: 'all' } : { kind: 'only', names: databases }
+
+const notStarted =
+  'the database is gone, and with it what is known of its image: no server can be started with these files. Restore it to see whether they are good'
 
 function assertFormat(known: string, given: string): void {
   if (known !== given) throw new Error(`the backup is written as ${given}, and this database reads ${known}`)

@@ -42,12 +42,12 @@ function engineCreation(
 ): Creation {
   const notFor = ['image', 'data_dir', 'backup_command', 'restore_command'] as const
   for (const field of notFor) if ((body[field] ?? '') !== '') throw invalid(field, 'is for the type other')
-  if (body.container_port != null) throw invalid('container_port', 'is for the type other')
+  if ((body.container_port ?? 0) !== 0) throw invalid('container_port', 'is for the type other')
   if (body.env !== undefined && Object.keys(body.env).length > 0)
     throw invalid('env', 'is for the type other')
   if ((body.backup_mode ?? '') !== '' && body.backup_mode !== 'none')
     throw invalid('backup_mode', 'is for the type other: this one is dumped')
-  const version = body.version ?? usual
+  const version = body.version || usual
   return {
     version,
     image: kind.image(version),
@@ -63,8 +63,9 @@ function engineCreation(
 function freeCreation(body: CreateBody): Creation {
   const image = body.image?.trim() ?? ''
   if (image === '') throw invalid('image', 'must be given for the type other')
-  if (body.container_port == null) throw invalid('container_port', 'must be given for the type other')
-  if (body.credentials != null && Object.values(body.credentials).some(value => value !== undefined))
+  const port = body.container_port ?? 0
+  if (port === 0) throw invalid('container_port', 'must be given for the type other')
+  if (body.credentials != null && Object.values(body.credentials).some(value => (value ?? '') !== ''))
     throw invalid('credentials', 'are not for the type other: give its variables in env')
   const mode = (body.backup_mode ?? '') === '' ? 'volume_snapshot' : (body.backup_mode ?? '')
   if (mode === 'none') throw invalid('backup_mode', 'must be volume_snapshot or command')
@@ -78,7 +79,7 @@ function freeCreation(body: CreateBody): Creation {
   return {
     version: body.version ?? '',
     image,
-    port: body.container_port,
+    port,
     dataDir: checkedDirectory(body.data_dir),
     backupMode: mode,
     backupCommand: mode === 'command' ? backup : null,

@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { ContainerRuntime } from 'busbar/api/containers'
+import type { PublicAddress } from 'busbar/api/domains'
 import type { ProjectDirectory } from 'busbar/api/projects'
 import {
   bounded,
@@ -34,6 +35,7 @@ interface DatabaseServiceParts {
   readonly engines: EngineChoice
   readonly projects: ProjectDirectory
   readonly runtime: OptionalHandle<ContainerRuntime>
+  readonly address: OptionalHandle<PublicAddress>
   readonly config: Settings
 }
 
@@ -50,12 +52,14 @@ export class DatabaseService {
   async list(projectId: ProjectId, page: Page): Promise<Rows<DatabaseAnswer>> {
     const { rows, total } = await this.parts.store.list(projectId, page)
     const missing = await this.#missing(projectId, rows)
-    return { rows: rows.map(row => this.#answer(row, missing.has(row.id))), total }
+    const sshHost = await this.#sshHost(rows)
+    return { rows: rows.map(row => this.#answer(row, missing.has(row.id), sshHost)), total }
   }
 
   async get(projectId: ProjectId, id: string): Promise<DatabaseAnswer> {
     const row = await this.row(projectId, id)
-    return this.#answer(row, (await this.#missing(projectId, [row])).has(id))
+    const missing = await this.#missing(projectId, [row])
+    return this.#answer(row, missing.has(id), await this.#sshHost([row]))
   }
 
   async row(projectId: ProjectId, id: string): Promise<DatabaseRow> {
@@ -116,7 +120,7 @@ export class DatabaseService {
         updated_at: now
       }
       await this.insert(row, tx)
-      return this.#answer(row, false)
+      return this.#answer(row, false, '')
     })
   }
 
@@ -189,10 +193,11 @@ export class DatabaseService {
   /** Null where it could not be measured in time. */
   async volumeBytes(
     runtime: ContainerRuntime,
-    row: Pick<DatabaseRow, 'id' | 'volume'>
+    row: Pick<DatabaseRow, 'id' | 'volume'>,
+    ms = measureMs
   ): Promise<number | null> {
     const look = bounded(async () => await runtime.volumes({ databaseId: row.id }), {
-      ms: measureMs,
+      ms,
       what: 'the size of a volume'
     })
     const found = await look.then(
@@ -224,8 +229,20 @@ export class DatabaseService {
     )
   }
 
-  #answer(row: DatabaseRow, isMissing: boolean): DatabaseAnswer {
-    const { ssh_host: sshHost = '', ssh_user: sshUser = '' } = this.parts.config
+  /** Where a tunnel to them begins: what is set, else the address of this server, as far as that is known. */
+  async #sshHost(rows: readonly DatabaseRow[]): Promise<string> {
+    const { address, config } = this.parts
+    if (config.ssh_host !== undefined) return config.ssh_host
+    if (!rows.some(row => row.is_external)) return ''
+    const known = await address
+      .get()
+      ?.read()
+      .catch(() => undefined)
+    return known ?? ''
+  }
+
+  #answer(row: DatabaseRow, isMissing: boolean, sshHost: string): DatabaseAnswer {
+    const { ssh_user: sshUser = '' } = this.parts.config
     return databaseAnswer(row, { isMissing, sshHost, sshUser })
   }
 }

@@ -183,6 +183,13 @@ export class DatabaseStore {
     )
   }
 
+  /** Those that are backed up or restored, as far as they know. */
+  async left(): Promise<ReadonlyArray<{ readonly id: string; readonly task: 'backup' | 'restore' }>> {
+    return await this.db.sql(
+      `select id, task from $schema.database where task in ('backup', 'restore') and ${alive} order by id`
+    )
+  }
+
   async hasSlug(slug: string, tx: Tx): Promise<boolean> {
     return (await this.db.sql('select 1 from $schema.database where slug = ?', [slug], tx)).length > 0
   }

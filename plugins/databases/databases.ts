@@ -2,6 +2,7 @@ import { applicationRegistry, applicationTeardown } from 'busbar/api/application
 import { backupKeeper, backupSources } from 'busbar/api/backups'
 import { engineDisk, imagePreparation, preparedImages } from 'busbar/api/builds'
 import { containerRuntime } from 'busbar/api/containers'
+import { publicAddress } from 'busbar/api/domains'
 import { variableSources } from 'busbar/api/environment'
 import { type LogArchive, logArchive, logSources } from 'busbar/api/logs'
 import { serviceCounters } from 'busbar/api/platform'
@@ -21,6 +22,7 @@ import { EngineChoice } from './engine-choice.js'
 import { builtInEngines } from './engines/kinds.js'
 import { ExternalPorts } from './external-ports.js'
 import { ImageSource } from './image-source.js'
+import { LeftWork } from './left-work.js'
 import { problems } from './problems.js'
 import { Provisioner } from './provisioner.js'
 import { SealedCredentials } from './sealed-credentials.js'
@@ -49,6 +51,7 @@ export const needs = {
   disk: optional(engineDisk),
   logs: optional(logArchive),
   backups: optional(backupKeeper),
+  address: optional(publicAddress),
   engines: databaseEngines
 }
 
@@ -66,6 +69,7 @@ export interface Databases {
   readonly upgradeRunner: () => Promise<UpgradeRunner>
   readonly follower: StatusFollower
   readonly ports: ExternalPorts
+  readonly leftWork: LeftWork
   readonly store: DatabaseStore
   readonly backupSource: DatabaseBackupSource
   readonly logs: () => LogArchive
@@ -120,6 +124,7 @@ export function startDatabases({ use, config, log }: StartContext<typeof needs, 
     },
     follower: new StatusFollower({ ...use, store, board, log }),
     ports: new ExternalPorts({ ...use, store, log }),
+    leftWork: new LeftWork({ ...use, store, source: backupSource, log }),
     backupSource,
     logs: () => {
       const archive = use.logs.get()

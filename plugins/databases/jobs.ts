@@ -41,6 +41,12 @@ export function singletons(singleton: SingletonDeclarer<Databases>) {
     }
   })
   singleton({
+    name: 'left-work',
+    run: async ({ signal }, { leftWork }) => {
+      await leftWork.run(signal)
+    }
+  })
+  singleton({
     name: 'ports',
     run: async ({ signal }, { ports }) => {
       await ports.run(signal)

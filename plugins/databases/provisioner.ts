@@ -21,9 +21,11 @@ interface ProvisionerParts {
   readonly log: Log
 }
 
-/** Of an engine that is away for a moment. */
 const passing = ['E_ENGINE_UNREACHABLE', 'E_PLUGIN_OFF']
 const mostAttempts = 8
+
+/** Of an engine that is away for a moment. */
+export const isPassing = (error: unknown): boolean => isProblem(error) && passing.includes(error.code)
 
 /** Makes the serving container of a database: the first one, and each that takes the place of another. */
 export class Provisioner {
@@ -41,8 +43,8 @@ export class Provisioner {
       })
     } catch (error) {
       signal.throwIfAborted()
-      if (isProblem(error) && passing.includes(error.code) && attempt < mostAttempts) {
-        await store.say(id, 'provision', error.message)
+      if (isPassing(error) && attempt < mostAttempts) {
+        await store.say(id, 'provision', this.reasonOf(row, error))
         throw error
       }
       log.warn({ err: error, databaseId: id }, 'a database could not be made')

@@ -15,9 +15,9 @@ import { databaseStatuses } from './api.js'
 
 const string = Type.String()
 const integer = Type.Integer()
-const port = Type.Integer({ minimum: 1, maximum: 65_535 })
+const wantedPort = Type.Integer({ minimum: 0, maximum: 65_535 })
 const line = (max: number) => Type.String({ maxLength: max, pattern: '^[^\\u0000-\\u001f\\u007f]*$' })
-const version = Type.String({ maxLength: 128, pattern: '^[A-Za-z0-9_][A-Za-z0-9_.-]*$' })
+const version = Type.String({ maxLength: 128, pattern: '^(?:[A-Za-z0-9_][A-Za-z0-9_.-]*)?$' })
 const cores = Type.Number({ minimum: 0, maximum: 1024 })
 const bytes = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 
@@ -31,7 +31,10 @@ const externalAccess = named(
   object({
     enabled: described(Type.Boolean(), 'Whether it is reached from outside of its project.'),
     host_port: described(integer, 'The port of 127.0.0.1 of the machine.'),
-    ssh_host: described(string, 'The host to open a tunnel to; empty where nobody has said it.'),
+    ssh_host: described(
+      string,
+      'The host to open a tunnel to: what is set, else the address of the machine; empty where neither is known.'
+    ),
     ssh_user: described(string, 'The user for that; empty where nobody has said it.')
   }),
   { description: 'How a database is reached from outside of its project: through a tunnel to the machine.' }
@@ -157,8 +160,8 @@ export const createBody = named(
     credentials: described(maybe(nullable(wantedCredentials)), 'What it is made with.'),
     image: described(maybe(line(500)), 'The image; required for `other` and not for anything else.'),
     container_port: described(
-      maybe(nullable(port)),
-      'The port that its server listens on; required for `other`.'
+      maybe(nullable(wantedPort)),
+      'The port that its server listens on; required for `other`. 0 is as if not given.'
     ),
     data_dir: described(
       maybe(line(500)),

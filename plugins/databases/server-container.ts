@@ -35,6 +35,9 @@ const shownLines = 8
 const recoverySeconds = 3600
 export const stopGraceSeconds = 30
 
+/** Of a server that was started and does not serve: not of an engine that is away, or a container that somebody has removed. */
+export class ServerFailed extends Error {}
+
 /** Containers with the server of a database: how they are made, and when they serve. */
 export class ServerContainer {
   constructor(private readonly parts: ServerContainerParts) {}
@@ -112,7 +115,7 @@ export class ServerContainer {
       // It is started again and again, and ends each time.
       const isOver = starts > 4 || state.status === 'exited' || state.status === 'dead'
       if (isOver || clock.elapsed() >= end)
-        throw new Error(
+        throw new ServerFailed(
           await this.#why(
             runtime,
             row,

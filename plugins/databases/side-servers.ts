@@ -69,7 +69,7 @@ export class SideServers {
     try {
       const dump = await this.dump(from, choice, end.signal)
       const [restored, dumped] = await Promise.allSettled([
-        this.restore(to, dump.output, end),
+        this.restore(to, dump.output, choice, end),
         ended(dump, 'the dump', from.row, this.servers)
       ])
       // What ends in the middle is not whole because of what wrote it.
@@ -100,10 +100,11 @@ export class SideServers {
   async restore(
     { containerId, row }: SideServer,
     content: AsyncIterable<Buffer>,
+    choice: DumpChoice,
     end: AbortController
   ): Promise<void> {
     const { engine, database } = await this.servers.engineOf(row)
-    const program = await this.#program(containerId, dumpOf(engine).restore(database), end.signal)
+    const program = await this.#program(containerId, dumpOf(engine).restore(database, choice), end.signal)
     const feed = pipeline(content, program.input).catch((error: unknown) => {
       // A program that ends early takes no more; how it ended says more than that.
       if (!end.signal.aborted && !isCut(error)) end.abort(error)

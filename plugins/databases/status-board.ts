@@ -47,14 +47,19 @@ export class StatusBoard {
     id: string,
     task: DatabaseTask,
     status: DatabaseStatus,
-    changes: DatabaseChanges = {}
+    changes: DatabaseChanges = {},
+    tx?: Tx
   ): Promise<boolean> {
-    const { store, bus } = this.parts
-    if (!(await store.end(id, task, { ...changes, status }))) return false
-    this.announce(id, status)
+    const { store, bus, db } = this.parts
+    if (!(await store.end(id, task, { ...changes, status }, tx))) return false
+    if (tx === undefined) this.announce(id, status)
+    else
+      db.afterCommit(tx, () => {
+        this.announce(id, status)
+      })
     // What its container did meanwhile was not followed.
-    await bus.signal(lookAgain, id)
-    await bus.signal(portsChanged, id)
+    await bus.signal(lookAgain, id, tx)
+    await bus.signal(portsChanged, id, tx)
     return true
   }
 

@@ -1,16 +1,17 @@
 import type { EngineDiskReader, PreparedImage } from 'busbar/api/builds'
 import type { ContainerRuntime } from 'busbar/api/containers'
-import type { Clock, Database, Events, Log, OptionalHandle } from 'busbar/sdk'
+import { type Clock, type Database, type Events, isProblem, type Log, type OptionalHandle } from 'busbar/sdk'
 import { databaseFailed } from './api.js'
 import type { DatabaseRow } from './database-row.js'
 import type { DatabaseService } from './database-service.js'
 import type { DatabaseStore } from './database-store.js'
+import { mebibytes, whileThereIsRoom } from './disk-watch.js'
 import type { EngineChoice } from './engine-choice.js'
 import type { ImageSource } from './image-source.js'
 import { problems } from './problems.js'
-import type { Provisioner } from './provisioner.js'
-import { type ServerContainer, stopGraceSeconds } from './server-container.js'
-import { SideServers } from './side-servers.js'
+import { isPassing, type Provisioner } from './provisioner.js'
+import { type ServerContainer, ServerFailed, stopGraceSeconds } from './server-container.js'
+import { type SideServer, SideServers } from './side-servers.js'
 import { nextVolumeOf } from './slug.js'
 import type { StatusBoard } from './status-board.js'
 import type { UpgradeRow, UpgradeStore } from './upgrade-store.js'
@@ -37,6 +38,8 @@ const dayMs = 86_400_000
 /** A dump that is restored takes about what it took before; some more is for logs that servers write meanwhile. */
 const roomFactor = 1.2
 const leastRoom = 128 * 2 ** 20
+/** Nobody waits for an answer: an engine walks through all its volumes. */
+const longMeasureMs = 15 * 60_000
 
 /** What one upgrade works with. */
 interface Work {
@@ -80,17 +83,31 @@ export class UpgradeRunner {
       say,
       signal
     }
-    try {
-      if (upgrade.phase === 'running') {
-        if (upgrade.begun_at !== null) throw new Error('the platform ended while the upgrade was under way')
-        await upgrades.update(upgrade.id, { begun_at: clock.now() })
-        await this.#copy(work)
+    if (upgrade.phase === 'running') {
+      const failure = await this.#begin(work)
+      if (failure !== null) {
+        await this.#bringBack(work, failure)
+        return
       }
-      await this.#prove(work)
+    }
+    await this.#prove(work)
+  }
+
+  /** Up to the switch; why it came to nothing, or null. */
+  async #begin(work: Work): Promise<string | null> {
+    const { upgrades, clock, servers, log } = this.parts
+    const { upgrade, row, signal } = work
+    // One that has begun is not begun again: what is there of it is thrown away.
+    if (upgrade.begun_at !== null)
+      return upgrade.error ?? 'the platform ended while the upgrade was under way'
+    try {
+      await upgrades.update(upgrade.id, { begun_at: clock.now() })
+      await this.#copy(work)
+      return null
     } catch (error) {
       signal.throwIfAborted()
-      this.parts.log.warn({ err: error, databaseId }, 'an upgrade of a database failed')
-      await this.#bringBack(work, servers.clean(row, error instanceof Error ? error.message : String(error)))
+      log.warn({ err: error, databaseId: row.id }, 'an upgrade of a database failed')
+      return servers.clean(row, error instanceof Error ? error.message : String(error))
     }
   }
 
@@ -116,7 +133,7 @@ export class UpgradeRunner {
     )
     const target = await this.#openNext(work, next, fetched)
     await say('copying everything into the new server')
-    await side.copy(source, target, { kind: 'all' }, signal)
+    await this.#fill(source, target, work)
     await say('comparing what both have')
     assertSame(await side.count(source, signal), await side.count(target, signal))
     await side.close(row, 'next')
@@ -145,14 +162,24 @@ export class UpgradeRunner {
     await say('trying a restore of everything beside the running server')
     const serving = { containerId: row.container_id ?? '', row }
     const trial = await this.#openNext(work, next, image)
-    await side.copy(serving, trial, { kind: 'all' }, signal)
+    await this.#fill(serving, trial, work)
     const [present, copied] = [await side.count(serving, signal), await side.count(trial, signal)]
     const lost = [...present.keys()].filter(name => !copied.has(name))
     if (lost.length > 0) throw new Error(`the trial has lost ${lost.join(', ')}`)
     const rows = [...copied.values()].reduce((sum, count) => sum + count, 0)
     await say(`the trial has restored ${copied.size} databases with ${rows} rows`)
+    // As it is to serve: with what is in its volume, and the settings of every day.
+    await side.open(next, { role: 'next', imageName: image.name, volume, isEmpty: false }, signal)
+    await say('the new version starts again with them')
     await side.close(row, 'next')
     await runtime.removeVolume(volume)
+  }
+
+  /** Everything. */
+  async #fill(from: SideServer, to: SideServer, { side, signal }: Work): Promise<void> {
+    await whileThereIsRoom(this.parts, signal, async bounds => {
+      await side.copy(from, to, { kind: 'all' }, bounds)
+    })
   }
 
   async #openNext({ side, runtime, volume, row, signal }: Work, next: DatabaseRow, image: PreparedImage) {
@@ -164,7 +191,7 @@ export class UpgradeRunner {
   async #checkRoom({ row, runtime, say }: Work): Promise<void> {
     const { databases, disk } = this.parts
     const [used, free] = await Promise.all([
-      databases.volumeBytes(runtime, row),
+      databases.volumeBytes(runtime, row, longMeasureMs),
       disk.get()?.read() ?? Promise.resolve(undefined)
     ])
     if (free === undefined || used === null) {
@@ -179,21 +206,37 @@ export class UpgradeRunner {
     await say(`${mebibytes(free.freeBytes)} MiB are free, ${mebibytes(needed)} are needed`)
   }
 
-  /** Of the new server, which serves from here on. */
-  async #prove({ upgrade, row: { id }, say, signal }: Work): Promise<void> {
-    const { store, provisioner, board, upgrades, clock, keepDays } = this.parts
-    const row = await store.find(id)
+  /**
+   * Of the new server, which serves from here on: rows that it takes are in no other volume. So only one that does not serve is given
+   * up; whatever else fails, an engine that is away or the platform's own database, is tried again by the next attempt.
+   */
+  async #prove(work: Work): Promise<void> {
+    const { upgrade, say, signal } = work
+    const { store, provisioner, board, upgrades, clock, keepDays, db, log } = this.parts
+    const row = await store.find(work.row.id)
     if (row === undefined) return
+    const { id } = row
     await say(`starting version ${row.version} with the copied data`)
-    await provisioner.provision(row, signal, [upgrade.former_image_reference])
-    const now = clock.now()
-    await upgrades.update(upgrade.id, {
-      phase: 'succeeded',
-      finished_at: now,
-      kept_until: new Date(now.getTime() + keepDays * dayMs)
-    })
+    try {
+      await provisioner.provision(row, signal, [upgrade.former_image_reference])
+    } catch (error) {
+      signal.throwIfAborted()
+      log.warn({ err: error, databaseId: id }, 'an upgraded database could not be started')
+      const isFinal = error instanceof ServerFailed || (isProblem(error) && !isPassing(error))
+      if (!isFinal) throw error
+      await this.#bringBack(work, provisioner.reasonOf(row, error))
+      return
+    }
     await say('it serves; the old volume is kept')
-    await board.end(id, 'upgrade', 'running')
+    const now = clock.now()
+    await db.transaction(async tx => {
+      await upgrades.update(
+        upgrade.id,
+        { phase: 'succeeded', finished_at: now, kept_until: new Date(now.getTime() + keepDays * dayMs) },
+        tx
+      )
+      await board.end(id, 'upgrade', 'running', {}, tx)
+    })
   }
 
   /** The old one, with its image and its volume as they were. */
@@ -210,16 +253,21 @@ export class UpgradeRunner {
       volume: upgrade.former_volume,
       image: upgrade.former_image,
       image_reference: upgrade.former_image_reference,
-      image_name: upgrade.former_image_name
+      image_name: upgrade.former_image_name,
+      // The container of the old volume, where it is there still; that of the new one has no business here.
+      ...(row.volume !== upgrade.former_volume && { container_id: null })
     }
-    // The container of the old volume, where it is there still; that of the new one has no business here.
-    const isSwitched = row.volume !== upgrade.former_volume
-    await store.update(id, { ...former, ...(isSwitched && { container_id: null }) })
-    const restored = { ...row, ...former, ...(isSwitched && { container_id: null }) }
+    // From here on an attempt that is cut off, or finds the engine away, is followed by another that goes on here.
+    await db.transaction(async tx => {
+      await store.update(id, former, tx)
+      await upgrades.update(upgrade.id, { phase: 'running', error: reason }, tx)
+    })
+    const restored = { ...row, ...former }
     const isBack = await provisioner.provision(restored, signal).then(
       () => null,
       (error: unknown) => {
         signal.throwIfAborted()
+        if (isPassing(error)) throw error
         return provisioner.reasonOf(restored, error)
       }
     )
@@ -233,12 +281,10 @@ export class UpgradeRunner {
         { databaseId: id, projectId: row.project_id, database: row.name, kind: 'upgrade', reason: error },
         tx
       )
+      await board.end(id, 'upgrade', isBack === null ? 'running' : 'failed', { status_detail: error }, tx)
     })
-    await board.end(id, 'upgrade', isBack === null ? 'running' : 'failed', { status_detail: error })
   }
 }
-
-const mebibytes = (bytes: number): number => Math.floor(bytes / 2 ** 20)
 
 /** Both have the same databases, with as many rows each. */
 export function assertSame(before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>): void {

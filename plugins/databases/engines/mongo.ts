@@ -18,20 +18,29 @@ trap 'rm -rf "$folder"' EXIT
 `
 const connection = `--config="$folder/config.yml" --host=127.0.0.1 --port=27017 --username="$BUSBAR_USER" --authenticationDatabase=admin --quiet`
 
-/** All, or one; of several, or all but some, those that are left out are named. */
+/** One is dumped alone. Of several, or all but some, all are dumped, and a restore takes those that are meant. */
 const dumpScript = `${withConfig}
 set --
-case $BUSBAR_CHOICE in
-  all) ;;
-  only)
-    if [ "$(printf '%s\\n' "$BUSBAR_NAMES" | wc -l)" -eq 1 ]; then set -- "--db=$BUSBAR_NAMES"
-    else echo 'mongodump takes one database, or all' >&2; exit 1; fi ;;
-  except) echo 'mongodump takes one database, or all' >&2; exit 1 ;;
-esac
+[ "$BUSBAR_CHOICE" != only ] || [ "$(printf '%s\\n' "$BUSBAR_NAMES" | wc -l)" -ne 1 ] || set -- "--db=$BUSBAR_NAMES"
 mongodump ${connection} --archive "$@"
 `
+/**
+ * Without --drop: the server is empty but for the user that it was made with, who is to stay, whoever that is in the dump. No name has
+ * a sign of patterns in it.
+ */
 const restoreScript = `${withConfig}
-mongorestore ${connection} --archive --drop --stopOnError
+set --
+case $BUSBAR_CHOICE in
+  only) option=--nsInclude ;;
+  except) option=--nsExclude ;;
+  *) option= ;;
+esac
+if [ -n "$option" ]; then
+  while IFS= read -r name; do set -- "$@" "$option=$name.*"; done <<END
+$BUSBAR_NAMES
+END
+fi
+mongorestore ${connection} --archive --stopOnError "$@"
 echo ${restoredMark}
 `
 
@@ -52,7 +61,7 @@ const shell = (text: string, database: EngineDatabase) => ({
 
 export const engine: DatabaseEngine = {
   newCredentials: (wanted, { password }) => ({
-    username: checkedUser(wanted.user ?? 'admin', { longest: 63 }),
+    username: checkedUser(wanted.user || 'admin', { longest: 63 }),
     password: checkedPassword('password', wanted.password) ?? password()
   }),
   dataPath: () => '/data/db',
@@ -71,7 +80,7 @@ export const engine: DatabaseEngine = {
     databases: database =>
       shell(`${eachName}.filter(name => ${ours}).forEach(name => print(name));`, database),
     dump: (database, choice) => script(dumpScript, database, choiceEnv(choice)),
-    restore: database => script(restoreScript, database),
+    restore: (database, choice) => script(restoreScript, database, choiceEnv(choice)),
     claim: () => null,
     count: database =>
       shell(

@@ -100,7 +100,7 @@ export function mysqlDialect(prefix: 'MYSQL' | 'MARIADB'): DatabaseEngine {
   ) => ({ argv: ['sh', '-c', text], env: { MYSQL_PWD: credentials.root_password ?? '', ...env } })
   return {
     newCredentials: (wanted, { name, slug, password }) => {
-      const user = checkedUser(wanted.user ?? userOf(slug), { longest: longestUser })
+      const user = checkedUser(wanted.user || userOf(slug), { longest: longestUser })
       if (user.toLowerCase() === 'root')
         throw problems.invalid({
           field: 'credentials.user',

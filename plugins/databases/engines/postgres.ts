@@ -72,7 +72,7 @@ const script = (text: string, database: EngineDatabase, env: Readonly<Record<str
 
 export const engine: DatabaseEngine = {
   newCredentials: (wanted, { name, password }) => ({
-    user: checkedUser(wanted.user ?? 'postgres', { longest: longestName }),
+    user: checkedUser(wanted.user || 'postgres', { longest: longestName }),
     password: checkedPassword('password', wanted.password) ?? password(),
     database: checkedName(wanted.database_name, { longest: longestName }) ?? databaseNameOf(name, longestName)
   }),

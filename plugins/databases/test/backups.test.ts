@@ -4,7 +4,7 @@ import { test } from 'tap'
 import { requireDatabaseImages } from '../../../lab/database-images.js'
 import { createDatabase, type Lab, type Made, runIn, startLab, untilStatus } from './lab.js'
 
-const longMs = 120_000
+const longMs = 420_000
 
 async function backedUp({ ann }: Lab, { path }: Made): Promise<string> {
   const before = (await ann.get(`${path}/backups`)).body.length as number
@@ -36,6 +36,21 @@ async function restored({ ann }: Lab, { path }: Made, backupId: string, more: ob
   )
 }
 
+/** What a drill of a backup has found. */
+async function drilled({ ann }: Lab, { path }: Made, backupId: string) {
+  const { status, body } = await ann.post(`${path}/backups/${backupId}/check`)
+  if (status !== 202) throw new Error(`${status} ${JSON.stringify(body)}`)
+  return await until(
+    async () => {
+      const all = (await ann.get(`${path}/backups`)).body as Array<{ id: string; proof: { status: string } }>
+      const proof = all.find(one => one.id === backupId)?.proof
+      return proof?.status === 'proven' || proof?.status === 'failed' ? proof : undefined
+    },
+    'the drill to end',
+    longMs
+  )
+}
+
 test('a PostgreSQL database is restored as it was, with all of its databases', async t => {
   if (!(await requireDatabaseImages(t))) return
   const lab = await startLab(t)
@@ -57,16 +72,7 @@ test('a PostgreSQL database is restored as it was, with all of its databases', a
   t.equal((await ann.get(made.path)).body.status, 'running')
   t.match((await ann.get(`${made.path}/deletion-impact`)).body, { backup_count: 1 })
   await t.test('a drill restores it into a server of its own, and counts', async t => {
-    t.match(await ann.post(`${made.path}/backups/${backupId}/check`), { status: 202 })
-    const proof = await until(
-      async () => {
-        const found = (await ann.get(`${made.path}/backups`)).body[0].proof
-        return found?.status === 'proven' || found?.status === 'failed' ? found : undefined
-      },
-      'the drill to end',
-      longMs
-    )
-    t.match(proof, { status: 'proven', rows: 5001 })
+    t.match(await drilled(lab, made, backupId), { status: 'proven', rows: 5001 })
   })
   await sql('drop table kept; create table later (n integer)')
   await sql('drop database stock')
@@ -164,10 +170,51 @@ test('a database of any kind', async t => {
     const backupId = await backedUp(lab, made)
     await untilStatus(ann, made.path, 'running')
     await until(async () => (await cli(made, 'ping').catch(() => '')) === 'PONG', 'it to answer again')
+    await t.test('and a drill starts a server with them', async t => {
+      t.match((await ann.get(`${made.path}/backups`)).body[0].proof, { status: 'unproven' })
+      t.match(await drilled(lab, made, backupId), {
+        status: 'proven',
+        rows: 0,
+        detail: /^\d+ bytes of files, with which its server starts/
+      })
+      t.equal(await cli(made, 'get', 'kept'), 'yes', 'beside the one that serves')
+    })
     await cli(made, 'set', 'kept', 'no')
     const restore = await restored(lab, made, backupId)
     t.match(restore, { status: 'succeeded' }, restore.log)
     await until(async () => (await cli(made, 'get', 'kept').catch(() => '')) === 'yes', 'its files')
+  })
+
+  await t.test('whose server does not start with what is restored goes on with what it had', async t => {
+    const made = await createDatabase(lab, {
+      name: 'broken',
+      type: 'other',
+      image: 'postgres:15',
+      container_port: 5432,
+      data_dir: '/var/lib/postgresql/data',
+      env: { POSTGRES_PASSWORD: 'of-this-test' },
+      backup_mode: 'command',
+      backup_command: 'echo x > "$BUSBAR_BACKUP_DIR/x"',
+      restore_command: 'rm "$PGDATA/PG_VERSION"'
+    })
+    const psql = async (text: string) =>
+      await runIn(k, made.id, ['psql', '-h', '127.0.0.1', '-U', 'postgres', '-A', '-t', '-q', '-c', text], {
+        PGPASSWORD: 'of-this-test'
+      })
+    await until(async () => (await psql('select 1').catch(() => '')) === '1', 'its server to answer')
+    await psql('create table kept as select 7 as n')
+    const backupId = await backedUp(lab, made)
+    t.match(await drilled(lab, made, backupId), { status: 'failed', error: /its server ends/ })
+    const restore = await restored(lab, made, backupId)
+    t.match(restore, { status: 'failed', error: /its server ends/ }, restore.log)
+    await untilStatus(ann, made.path, 'running')
+    await until(async () => (await psql('select n from kept').catch(() => '')) === '7', 'what it had')
+    const runtime = k.service(containerRuntime)
+    t.same(
+      (await runtime.list({ databaseId: made.id })).map(({ name }) => name),
+      [made.slug]
+    )
+    t.equal((await runtime.volumeNames({ databaseId: made.id })).length, 1)
   })
 
   await t.test('is restored by the commands that were given for it', async t => {

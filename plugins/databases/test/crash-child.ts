@@ -17,7 +17,8 @@ const watched = path === '' ? `${post}/${begun.body.id}` : path
 console.log(JSON.stringify({ begun: begun.status, path: watched }))
 for (let last = ''; ; await sleep(20)) {
   const [row] = await k.query<{ detail: string }>(
-    `select coalesce(status_detail, '') as detail from databases.database where id = '${watched.split('/').at(-1)}'`
+    `select coalesce(status_detail, '') || ', ' || volume || case when container_id is null then ' without' else ' with' end
+      || ' a container' as detail from databases.database where id = '${watched.split('/').at(-1)}'`
   )
   if (row !== undefined && row.detail !== last) console.log(JSON.stringify({ detail: row.detail }))
   last = row?.detail ?? ''

@@ -1,5 +1,10 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { test } from 'tap'
-import type { EngineDatabase } from '../api.js'
+import { type EngineCommand, type EngineDatabase, restoredMark } from '../api.js'
 import { statusAfter, statusOf } from '../container-status.js'
 import { connectionUrl } from '../engines/connection-url.js'
 import { databaseNameOf } from '../engines/credential-rules.js'
@@ -93,7 +98,7 @@ void test('MongoDB gets its password by its environment alone', async t => {
   for (const command of [
     mongo.ready(database),
     dump.dump(database, { kind: 'all' }),
-    dump.restore(database),
+    dump.restore(database, { kind: 'all' }),
     dump.count(database),
     dump.databases(database)
   ]) {
@@ -112,4 +117,42 @@ void test('MongoDB gets its password by its environment alone', async t => {
     username: 'admin',
     password: 'p'
   })
+})
+
+/** The programs of MongoDB are not to be had everywhere: these say what they are asked for. */
+async function askedOf({ argv: [program = '', ...words], env }: EngineCommand): Promise<string[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'busbar-mongo-'))
+  try {
+    for (const name of ['mongodump', 'mongorestore'])
+      await writeFile(join(folder, name), '#!/bin/sh\nprintf "%s\\n" "${0##*/}" "$@"\n', { mode: 0o755 })
+    const { stdout } = await promisify(execFile)(program, words, {
+      env: { ...env, PATH: `${folder}:/usr/bin:/bin` }
+    })
+    return stdout.split('\n').filter(word => /^mongo|--(?:db|ns|drop)|busbar/.test(word))
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}
+
+void test('of several databases of MongoDB those that are meant are restored', async t => {
+  const { dump } = mongo
+  if (dump === null) throw new Error('it is dumped')
+  const names = ['a', 'second one']
+  t.same(await askedOf(dump.dump(database, { kind: 'all' })), ['mongodump'])
+  t.same(await askedOf(dump.dump(database, { kind: 'only', names: ['a'] })), ['mongodump', '--db=a'])
+  t.same(await askedOf(dump.dump(database, { kind: 'only', names })), ['mongodump'])
+  t.same(await askedOf(dump.dump(database, { kind: 'except', names })), ['mongodump'])
+  t.same(await askedOf(dump.restore(database, { kind: 'all' })), ['mongorestore', restoredMark])
+  t.same(await askedOf(dump.restore(database, { kind: 'only', names })), [
+    'mongorestore',
+    '--nsInclude=a.*',
+    '--nsInclude=second one.*',
+    restoredMark
+  ])
+  t.same(await askedOf(dump.restore(database, { kind: 'except', names })), [
+    'mongorestore',
+    '--nsExclude=a.*',
+    '--nsExclude=second one.*',
+    restoredMark
+  ])
 })

@@ -59,7 +59,7 @@ export async function engineContract(t: Test, lab: Lab, one: EngineCase): Promis
       engine.ready(database),
       dump.databases(database),
       dump.dump(database, { kind: 'all' }),
-      dump.restore(database),
+      dump.restore(database, { kind: 'all' }),
       dump.count(database)
     ].filter(command => command !== null)
     for (const { argv } of commands) t.notOk(argv.some(word => secrets.some(secret => word.includes(secret))))
@@ -100,8 +100,8 @@ export async function engineContract(t: Test, lab: Lab, one: EngineCase): Promis
       // As an empty server is made: with the credentials of the one that was dumped.
       const side = await emptyServer(second, database)
       const restore = async (server: string, content: Buffer) => {
-        const program = await runtime.openProgram(server, dump.restore(database).argv, {
-          env: dump.restore(database).env,
+        const program = await runtime.openProgram(server, dump.restore(database, { kind: 'all' }).argv, {
+          env: dump.restore(database, { kind: 'all' }).env,
           signal: never
         })
         let output = ''

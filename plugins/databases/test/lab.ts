@@ -17,7 +17,7 @@ export interface Made {
 }
 
 /** The first start of a server writes its system tables. */
-const runningMs = 120_000
+const runningMs = 300_000
 
 type KernelOptions = NonNullable<Parameters<typeof createTestKernel>[0]>
 

@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { containerRuntime } from 'busbar/api/containers'
 import { environmentVariables } from 'busbar/api/environment'
 import { until } from 'busbar/sdk/testing'
+import Docker from 'dockerode'
 import { test } from 'tap'
 import { requireDatabaseImages } from '../../../lab/database-images.js'
 import { containerOf, createDatabase, runIn, startLab, untilRunning, untilStatus } from './lab.js'
@@ -51,6 +52,42 @@ test('a PostgreSQL database', async t => {
     t.notOk(row?.credentials.includes(password))
     const inspected = await k.service(containerRuntime).inspect(await containerOf(k, id))
     t.match(inspected, { name: slug, owner: { databaseId: id, projectId } })
+  })
+
+  await t.test(
+    'its container is one of the platform, is started again, and has no port of the machine',
+    async t => {
+      const { Config, HostConfig, Mounts, NetworkSettings } = await new Docker()
+        .getContainer(await containerOf(k, id))
+        .inspect()
+      t.match(Config.Labels, { 'managed-by': 'busbar', 'database-id': id })
+      t.match(HostConfig.RestartPolicy, { Name: 'unless-stopped' })
+      t.ok(HostConfig.SecurityOpt?.includes('no-new-privileges'), `${HostConfig.SecurityOpt}`)
+      t.same(HostConfig.PortBindings ?? {}, {})
+      t.match(
+        Mounts.map(({ Name, Destination }) => [Name, Destination]),
+        [[`${slug}-vol`, '/var/lib/postgresql/data']]
+      )
+      const { body: project } = await ann.get(`/api/projects/${projectId}`)
+      t.same(Object.keys(NetworkSettings.Networks), [`busbar-${project.slug}`])
+    }
+  )
+
+  await t.test('what it writes comes by its channel', async t => {
+    const logs = await k.socket(ann)
+    logs.subscribe(`container-logs:${id}`)
+    await until(async () => {
+      await sql('select from no_such_table').catch(() => {})
+      return logs.frames.some(({ event, data }) => event === 'log' && /no_such_table/.test(data.message))
+    }, 'a line of its log')
+    const frame = logs.frames.find(({ data }) => /no_such_table.* does not exist/.test(data.message))
+    t.match(frame?.data, {
+      level: 'error',
+      stream: 'stderr',
+      deployment_id: '',
+      container_id: await containerOf(k, id),
+      recorded_at: /^\d{4}-/
+    })
   })
 
   await t.test(

@@ -4,7 +4,7 @@ import { test } from 'tap'
 
 /** Nothing is made on an engine: what is refused, and what is answered at once. */
 test('databases as records', async t => {
-  const k = await createTestKernel()
+  const k = await createTestKernel({ environment: { BUSBAR_PUBLIC_IP: '203.0.113.7' } })
   t.teardown(() => k.close())
   const ann = await k.as.session('ann')
   const { body: project } = await ann.post('/api/projects', {
@@ -97,6 +97,45 @@ test('databases as records', async t => {
       status: 400,
       body: { code: 'E_DATABASE_NOT_UPGRADABLE' }
     })
+  })
+
+  await t.test('what is empty, as clients of other systems send it, is as if it was not given', async t => {
+    const empty = {
+      slug: '',
+      version: '',
+      image: '',
+      data_dir: '',
+      container_port: 0,
+      backup_mode: '',
+      backup_command: '',
+      restore_command: '',
+      env: {}
+    }
+    const made = await ann.post(all, {
+      ...empty,
+      name: 'empty',
+      type: 'postgres',
+      credentials: { user: '', password: '', database_name: '', root_password: '' }
+    })
+    t.match(made, { status: 202, body: { version: '16', image: 'postgres:16', backup_mode: 'none' } })
+    t.match((await ann.get(`${all}/${made.body.id}/credentials/reveal`)).body.credentials, {
+      user: 'postgres',
+      password: /^[0-9a-f]{32}$/,
+      database: 'empty'
+    })
+    const other = await ann.post(all, { ...empty, name: 'o', type: 'other', image: 'busybox:lab' })
+    t.match(other, { status: 400, body: { error: /container_port must be given/ } })
+  })
+
+  await t.test('a tunnel leads to the address of the machine, unless another is set', async t => {
+    const { body } = await ann.post(all, { name: 'far', type: 'redis' })
+    await k.query(
+      `update databases.database set is_external = true, external_port = 40404 where id = '${body.id}'`
+    )
+    const reached = { enabled: true, host_port: 40_404, ssh_host: '203.0.113.7', ssh_user: '' }
+    t.match((await ann.get(`${all}/${body.id}`)).body, { host_port: 40_404, external_access: reached })
+    const listed = (await ann.get(all)).body.find((one: { id: string }) => one.id === body.id)
+    t.same(listed.external_access, reached)
   })
 
   await t.test('a database of another project is in no path of this one', async t => {

@@ -4,7 +4,7 @@ import { test } from 'tap'
 import { requireDatabaseImages } from '../../../lab/database-images.js'
 import { createDatabase, type Lab, type Made, runIn, startLab, untilRunning } from './lab.js'
 
-const upgradeMs = 120_000
+const upgradeMs = 420_000
 
 /** A PostgreSQL 14 with two databases and a role, and what is asked of it. */
 async function filled(lab: Lab) {
@@ -69,6 +69,17 @@ test('an upgrade brings everything to another major version', async t => {
   t.match(await ann.post(`${made.path}/upgrades/confirm`), { status: 200, body: { status: 'confirmed' } })
   t.equal((await volumes()).length, 1)
   t.match(await ann.post(`${made.path}/upgrades/confirm`), { status: 404 })
+
+  await t.test('and to the same version, whose image is fetched anew', async t => {
+    t.match(await ann.post(`${made.path}/upgrade`, { target_version: '14' }), { status: 400 })
+    t.match(await ann.post(`${made.path}/upgrade`, { target_version: '15' }), { status: 200 })
+    await until(async () => (await ann.get(`${made.path}/upgrades`)).body.length === 2, 'it to begin')
+    const again = await untilUpgraded(lab, made)
+    t.match(again, { phase: 'succeeded', from_version: '15', to_version: '15' }, again.log)
+    await untilRunning(ann, made.path)
+    t.match(await ann.post(`${made.path}/upgrades/confirm`), { status: 200 })
+    t.equal((await volumes()).length, 1)
+  })
   t.equal(await sql('select sum(n) from kept'), '500500')
 })
 
