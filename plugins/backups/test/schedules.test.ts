@@ -90,6 +90,35 @@ test('schedules of backups', { timeout: 200_000 }, async t => {
     t.match(await backupsOf(path), [{ id: backup.id, config_id: null }])
   })
 
+  await t.test(
+    'two of one second have files of their own, also where two destinations are one place',
+    async t => {
+      const id = await createDatabase(opened, 'Twice', lines(10))
+      const path = pathOf(project, id)
+      const same = await admin.post(`/api/projects/${project}/backup-destinations`, {
+        name: 'The same store',
+        provider: 'other',
+        endpoint: s3.host,
+        bucket: s3Bucket,
+        prefix: 'all',
+        use_ssl: false,
+        ...s3Keys
+      })
+      // The clock stands still meanwhile.
+      for (const destination_id of [destination, same.body.id, destination]) {
+        const { body } = await admin.post(`${path}/backup-configs`, { ...config, destination_id })
+        t.equal((await admin.post(`${path}/backup-configs/${body.id}/run`)).status, 202)
+        await until(async () => {
+          const all = (await backupsOf(path)) as Array<{ status: string }>
+          return all.every(({ status }) => status === 'succeeded')
+        }, 'the backup to be made')
+      }
+      const made = (await backupsOf(path)) as Array<{ remote_key: string; size_bytes: number }>
+      t.equal(new Set(made.map(one => one.remote_key)).size, 3)
+      for (const { remote_key: key, size_bytes: bytes } of made) t.equal(s3.objects.get(key)?.length, bytes)
+    }
+  )
+
   await t.test('what is wrong with one is told with its field', async t => {
     const path = pathOf(project, await createDatabase(opened, 'Wrong', lines(1)))
     for (const [body, code] of [
