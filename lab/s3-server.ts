@@ -4,8 +4,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 
-/** What becomes of a request instead of its answer. `half`: the answer is cut off in the middle of its body. */
-type S3Fault = 'cut' | 'half' | 'silence' | 'refuse' | 'full' | undefined
+/**
+ * What becomes of a request instead of its answer. `half`: the answer is cut off in the middle of its body. `lost`: it is done, and
+ * nobody hears of it.
+ */
+type S3Fault = 'cut' | 'half' | 'lost' | 'silence' | 'refuse' | 'full' | undefined
 
 interface S3Request {
   readonly method: string
@@ -74,6 +77,11 @@ export async function startS3Server(t: Test): Promise<S3Server> {
     }
     if (fault === 'silence') return
     const body = await bodyOf(request)
+    if (fault === 'lost')
+      response.end = () => {
+        request.socket.destroy()
+        return response
+      }
     if (fault === 'refuse') return fail(response, 403, 'AccessDenied')
     if (fault === 'full') return fail(response, 507, 'InsufficientStorage')
     if (!(request.headers.authorization ?? '').includes(`Credential=${s3Keys.access_key}/`))

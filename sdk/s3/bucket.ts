@@ -4,6 +4,7 @@ import { withTimeLimit } from '../time-limit.js'
 import { s3Failure } from './failure.js'
 import { guardedAgents } from './guarded-agents.js'
 import { partsOf } from './parts.js'
+import { patiently } from './patience.js'
 import { S3Error, type S3Object, type S3Settings } from './settings.js'
 
 /** The client takes a while to load and some memory: only who has a remote pays for it. */
@@ -33,8 +34,8 @@ export class S3Bucket {
   }
 
   /**
-   * Stores what `content` gives until its end: whole, or not at all. In parts, of which one is sent while the next is filled, and
-   * each of which is sent again when a request fails.
+   * Stores what `content` gives until its end: whole, or not at all. In parts, of which one is sent while the next is filled. A part
+   * that fails is sent again, and an upload goes on where it was when a store comes back that was away for up to two minutes.
    */
   async put(key: string, content: AsyncIterable<Buffer>, { signal }: Options): Promise<void> {
     const { bucket: Bucket } = this.#settings
@@ -65,12 +66,15 @@ export class S3Bucket {
         if (UploadId === undefined) throw new S3Error(`${this.#host} has not begun an upload`)
         try {
           const done: Array<{ PartNumber: number; ETag: string | undefined }> = []
+          let bytes = 0
           const send = async (Body: Buffer, PartNumber: number): Promise<void> => {
-            const { ETag } = await client.send(
-              new sdk.UploadPartCommand({ Bucket, Key: key, UploadId, PartNumber, Body }),
-              { abortSignal: signal }
+            const command = new sdk.UploadPartCommand({ Bucket, Key: key, UploadId, PartNumber, Body })
+            const { ETag } = await patiently(
+              signal,
+              async () => await client.send(command, { abortSignal: signal })
             )
             done.push({ PartNumber, ETag })
+            bytes += Body.length
           }
           let number = 1
           let sending = send(head, number)
@@ -82,14 +86,17 @@ export class S3Bucket {
             sending.catch(() => {})
           }
           await sending
-          await client.send(
-            new sdk.CompleteMultipartUploadCommand({
-              Bucket,
-              Key: key,
-              UploadId,
-              MultipartUpload: { Parts: done }
-            }),
-            { abortSignal: signal }
+          const command = new sdk.CompleteMultipartUploadCommand({
+            Bucket,
+            Key: key,
+            UploadId,
+            MultipartUpload: { Parts: done }
+          })
+          await patiently(signal, async () => await client.send(command, { abortSignal: signal })).catch(
+            async (error: unknown) => {
+              // One that was done, and whose answer was lost, is no upload any more when it is asked for again.
+              if (!isNoUpload(error) || (await this.size(key, { signal })) !== bytes) throw error
+            }
           )
         } catch (error) {
           // Beyond the abort of the upload, which may be why it failed.
@@ -253,6 +260,8 @@ export class S3Bucket {
     return { client, sdk }
   }
 }
+
+const isNoUpload = (error: unknown): boolean => error instanceof Error && error.name === 'NoSuchUpload'
 
 const statusOf = (error: unknown): number | undefined =>
   (error as { readonly $metadata?: { readonly httpStatusCode?: number } } | null)?.$metadata?.httpStatusCode

@@ -38,6 +38,15 @@ const cutOff: ReadonlySet<string> = new Set([
   'ERR_STREAM_PREMATURE_CLOSE'
 ])
 
+const busy: ReadonlySet<number | undefined> = new Set([429, 500, 502, 503, 504])
+
+/** Whether it may work a moment later: the store is away or busy, and has refused nothing. */
+export function isPassing(error: unknown): boolean {
+  if (!(error instanceof Error) || error instanceof S3Error) return false
+  const code = codeOf(error)
+  return silent.has(code) || cutOff.has(code) || busy.has((error as Fault).$metadata?.httpStatusCode)
+}
+
 /** What a store, or the way there, has refused, in words of ours: its own may be of anybody. */
 export function s3Failure(error: unknown, place: Place): Error {
   if (error instanceof S3Error) return error

@@ -164,7 +164,7 @@ export class BackupRunner {
   /** Names say the second; of two in one second, the later one says which it is. */
   async #freeKey(backup: BackupRow, folder: string, naming: Parameters<typeof fileName>[0]): Promise<string> {
     const key = keyOf(folder, fileName(naming))
-    if (!(await this.parts.store.isKeyTaken(key, backup.destination_id))) return key
+    if (!(await this.parts.store.isKeyTaken(key))) return key
     return keyOf(folder, fileName({ ...naming, slug: `${naming.slug}-${backup.id.slice(0, 8)}` }))
   }
 

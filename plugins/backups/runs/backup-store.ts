@@ -218,11 +218,11 @@ export class BackupStore {
     )
   }
 
-  async isKeyTaken(key: string, destinationId: string | null): Promise<boolean> {
-    const rows = await this.db.sql(
-      'select from $schema.backup where key = :key and has_file and destination_id is not distinct from cast(:destinationId as uuid)',
-      { key, destinationId }
-    )
+  /** Wherever that file is: two destinations may be one place. */
+  async isKeyTaken(key: string): Promise<boolean> {
+    const rows = await this.db.sql('select from $schema.backup where key = :key and has_file limit 1', {
+      key
+    })
     return rows.length > 0
   }
 

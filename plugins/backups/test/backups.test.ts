@@ -7,6 +7,7 @@ import {
   backUp,
   contentOf,
   createDatabase,
+  createProject,
   ended,
   filesOf,
   lines,
@@ -37,6 +38,8 @@ test('backups of a database by hand', { timeout: 200_000 }, async t => {
       format: 'lines',
       proof: { status: 'unproven', checked_at: null, rows: null }
     })
+    for (const line of (backup.log as string).trim().split('\n'))
+      t.match(JSON.parse(line), { time: String, message: String }, 'its log is one JSON object a line')
     const file = (await filesOf(k)).find(name => name.includes('orders-')) ?? ''
     t.match(file, /\/orders-\d{8}T\d{6}Z\.backup\.gz\.age$/)
     t.equal((await stat(file)).size, backup.size_bytes)
@@ -141,6 +144,22 @@ test('backups of a database by hand', { timeout: 200_000 }, async t => {
       release()
       probe.holdRestore = null
       t.match(await ended(admin, `${path}/restores`), { status: 'succeeded' })
+
+      probe.holdCheck = new Promise(resolve => {
+        release = resolve
+      })
+      const check = `${path}/backups/${backup.id}/check`
+      t.equal((await admin.post(check)).status, 202)
+      t.match(await admin.post(check), { status: 409, body: { code: 'E_BACKUP_IN_USE' } })
+      t.match(await admin.delete(`${path}/backups/${backup.id}`), {
+        status: 409,
+        body: { code: 'E_BACKUP_IN_USE' }
+      })
+      release()
+      probe.holdCheck = null
+      const proofOf = async () =>
+        (await admin.get(`${path}/backups`)).body.find((one: { id: string }) => one.id === backup.id).proof
+      await until(async () => (await proofOf()).status === 'proven', 'the drill to end')
       const before = (await filesOf(k)).filter(name => name.includes('busy-')).length
       t.match(await admin.delete(`${path}/backups/${backup.id}`), {
         status: 200,
@@ -224,7 +243,11 @@ test('backups of a database by hand', { timeout: 200_000 }, async t => {
         return proof.status === 'running' ? undefined : proof
       }, 'the drill to end')
     }
-    t.match(await check(), { status: 'proven', rows: 321, detail: '2 databases', error: null })
+    const since = Date.now()
+    const proof = await check()
+    t.match(proof, { status: 'proven', rows: 321, detail: '2 databases', error: null })
+    t.ok(Date.parse(proof.checked_at) >= since - 1000, 'when')
+    t.type(proof.duration_ms, 'number', 'how long it took')
     probe.checkError = 'relation "orders" does not exist'
     t.match(await check(), { status: 'failed', rows: null, error: 'relation "orders" does not exist' })
     probe.checkError = null
@@ -232,5 +255,28 @@ test('backups of a database by hand', { timeout: 200_000 }, async t => {
     t.match(await check(), { status: 'failed', error: 'the copy has 321 rows, and 400 were backed up' })
     const told = (await admin.get('/api/notifications')).body.items
     t.ok(told.some(({ type }: { type: string }) => type === 'database.backup_check_failed'))
+  })
+
+  await t.test('a project has its newest fifty, and the newest of everything it has', async t => {
+    const own = { ...opened, project: await createProject(admin, 'Many') }
+    const url = `/api/projects/${own.project}/backups`
+    const old = await backUp(admin, pathOf(own.project, await createDatabase(own, 'Old', lines(1))))
+    const busy = await createDatabase(own, 'Frequent', lines(1))
+    const { id } = await backUp(admin, pathOf(own.project, busy))
+    await k.query(
+      `insert into backups.backup (id, source_id, status, started_at, finished_at, version, databases, quiesce)
+      select gen_random_uuid(), source_id, 'failed', started_at + n * interval '1 minute', started_at + n * interval '1 minute', version,
+        databases, quiesce
+      from backups.backup cross join generate_series(1, 60) n where id = $1`,
+      [id]
+    )
+    const { body, headers } = await admin.get(url)
+    t.equal(body.length, 51)
+    t.equal(headers['x-total-count'], '51')
+    t.equal(body.at(-1).id, old.id, 'the one of the other database, which is older than all')
+    const times = body.map((one: { started_at: string }) => one.started_at)
+    t.same(times, times.toSorted().reverse(), 'the newest first')
+    const page = (await admin.get(`${url}?limit=1&offset=50`)).body
+    t.match(page, [{ id: old.id }])
   })
 })

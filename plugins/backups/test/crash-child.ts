@@ -3,11 +3,12 @@ import { type Probe, probePlugin } from './probe.js'
 
 /** A platform in a process of its own, which stands still in the middle of its work until it is killed. */
 const [, , given = '{}'] = process.argv
-const { directory, databaseUrl, probeDirectory } = JSON.parse(given) as Record<
+const { directory, databaseUrl, probeDirectory, isFlowing } = JSON.parse(given) as Record<
   'directory' | 'databaseUrl' | 'probeDirectory',
   string
->
-const never = new Promise<void>(() => {})
+> & { readonly isFlowing: boolean }
+/** Where it is somebody else who stands still, nothing does here. */
+const never = isFlowing ? null : new Promise<void>(() => {})
 const probe: Probe = {
   directory: probeDirectory,
   calls: [],

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -51,6 +52,34 @@ test('a bucket is a destination', { timeout: 120_000 }, async t => {
     await new S3Storage(settings).put('cut', once(bytes), { signal })
     s3.fault = undefined
     t.equal(s3.objects.get('cut')?.length, bytes.length)
+  })
+
+  await t.test('an upload goes on where it was when the store comes back', async t => {
+    // More often than the client of the store tries by itself.
+    const cutMost = 7
+    let cuts = 0
+    s3.fault = ({ part }) => (part === 2 && cuts++ < cutMost ? 'cut' : undefined)
+    const before = s3.requests.length
+    const bytes = randomBytes(50_000_000)
+    await new S3Storage(settings).put('away', once(bytes), { signal })
+    s3.fault = undefined
+    t.ok(s3.objects.get('away')?.equals(bytes))
+    const parts = s3.requests.slice(before).map(({ part }) => part)
+    t.equal(parts.filter(part => part === 2).length, cutMost + 1)
+    t.equal(parts.filter(part => part === 1).length, 1, 'what was sent is not sent again')
+  })
+
+  await t.test('an upload whose last answer is lost is whole', async t => {
+    const isLast = ({ method, key, part }: (typeof s3.requests)[number]) =>
+      method === 'POST' && key === 'lost' && part === null && s3.uploads().includes('lost')
+    let lost = 0
+    s3.fault = request => (isLast(request) && lost++ === 0 ? 'lost' : undefined)
+    const bytes = randomBytes(20_000_000)
+    await new S3Storage(settings).put('lost', once(bytes), { signal })
+    s3.fault = undefined
+    t.equal(lost, 1)
+    t.ok(s3.objects.get('lost')?.equals(bytes))
+    t.same(s3.uploads(), [])
   })
 
   await t.test('what an upload has left half goes with its key', async t => {

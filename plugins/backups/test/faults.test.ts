@@ -1,54 +1,27 @@
 import { execFile } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { type S3Server, s3Bucket, s3Keys, startS3Server } from '../../../lab/s3-server.js'
+import { startS3Server } from '../../../lab/s3-server.js'
 import {
   backUp,
   contentOf,
   createDatabase,
   ended,
   filesOf,
+  largeLines,
   lines,
   openPlatform,
   pathOf,
   restore,
+  storedIn,
   writeContent
 } from './kit.js'
 
 const run = promisify(execFile)
-
-/** More than two parts of an upload, also when it is compressed. */
-const large = (): string => {
-  const text = randomBytes(36_000_000).toString('base64')
-  const made: string[] = []
-  for (let at = 0; at < text.length; at += 1000) made.push(text.slice(at, at + 1000))
-  return `${made.join('\n')}\n`
-}
-
-async function configured(opened: Awaited<ReturnType<typeof openPlatform>>, s3: S3Server, path: string) {
-  const { admin, project } = opened
-  const destination = await admin.post(`/api/projects/${project}/backup-destinations`, {
-    name: `Store ${path}`.slice(0, 90),
-    provider: 'minio',
-    endpoint: s3.host,
-    bucket: s3Bucket,
-    use_ssl: false,
-    ...s3Keys
-  })
-  const { body } = await admin.post(`${path}/backup-configs`, {
-    destination_id: destination.body.id,
-    schedule: '0 3 1 1 *'
-  })
-  return async () => {
-    await admin.post(`${path}/backup-configs/${body.id}/run`)
-    return await ended(admin, `${path}/backups`)
-  }
-}
 
 test('a dump that is not whole is no backup, and leaves nothing', { timeout: 120_000 }, async t => {
   const opened = await openPlatform(t)
@@ -98,7 +71,7 @@ test('a disk that is full fails it with what helps, and has room again', { timeo
   })
   const opened = await openPlatform(t, { environment: { DATABASE_BACKUP_DIR: disk } })
   const { admin, project } = opened
-  const path = pathOf(project, await createDatabase(opened, 'Large', large()))
+  const path = pathOf(project, await createDatabase(opened, 'Large', largeLines()))
   t.match(await backUp(admin, path), { status: 'failed', error: /the disk of .* is full: make room/ })
   const left = await readdir(disk, { recursive: true, withFileTypes: true })
   t.same(
@@ -113,10 +86,14 @@ test('a destination that cuts off, refuses, is full or loses a file', { timeout:
   const s3 = await startS3Server(t)
   const opened = await openPlatform(t)
   const { admin, probe, project } = opened
-  const content = large()
+  const content = largeLines()
   const id = await createDatabase(opened, 'Remote', content)
   const path = pathOf(project, id)
-  const backUpRemotely = await configured(opened, s3, path)
+  const run = await storedIn(opened, s3, path)
+  const backUpRemotely = async () => {
+    await run()
+    return await ended(admin, `${path}/backups`)
+  }
 
   await t.test('is asked again for a part, and for the rest of a file', async t => {
     s3.fault = ({ part, number }) => (part !== null && number % 2 === 0 ? 'cut' : undefined)

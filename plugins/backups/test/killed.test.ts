@@ -4,28 +4,32 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
+import { startS3Server } from '../../../lab/s3-server.js'
 import {
   backUp,
   contentOf,
   createDatabase,
   ended,
   filesOf,
+  largeLines,
   lines,
   type Opened,
   openPlatform,
   pathOf,
   startWith,
+  storedIn,
   writeContent
 } from './kit.js'
 
 const root = join(import.meta.dirname, '../../..')
 
-/** Runs a platform on the same data until it says `line`, and kills it there. */
-async function killAt(t: Test, { k, probe }: Opened, line: string): Promise<void> {
+/** Runs a platform on the same data until it says `line`, where that is one, or until that is so, and kills it there. */
+async function killAt(t: Test, { k, probe }: Opened, line: string | (() => boolean)): Promise<void> {
   const state = {
     directory: k.state.directory,
     databaseUrl: k.state.database.url,
-    probeDirectory: probe.directory
+    probeDirectory: probe.directory,
+    isFlowing: typeof line !== 'string'
   }
   const child: ChildProcess = spawn(
     process.execPath,
@@ -43,7 +47,11 @@ async function killAt(t: Test, { k, probe }: Opened, line: string): Promise<void
   const output = child.stdout
   if (output === null) throw new Error('the child has no output')
   createInterface(output).on('line', text => said.push(text))
-  await until(() => said.includes(line), `the platform to say "${line}"`, 60_000)
+  await until(
+    () => (typeof line === 'string' ? said.includes(line) : line()),
+    `the platform to be there (${typeof line === 'string' ? line : 'its store'})`,
+    60_000
+  )
   child.kill('SIGKILL')
   await over
 }
@@ -95,6 +103,44 @@ test(
     t.same(probe.calls, [`settle backup ${id}`], 'what it had changed is put back')
     t.notOk((await filesOf(second)).some(partial))
     t.match(await backUp(again, path), { status: 'succeeded' }, 'the next one is made')
+  }
+)
+
+test(
+  'one that is killed in the middle of an upload fails it, and leaves no part of it in the bucket',
+  { timeout: 240_000 },
+  async t => {
+    const s3 = await startS3Server(t)
+    const opened = await openPlatform(t)
+    const { k, probe, project } = opened
+    const id = await createDatabase(opened, 'Sent', largeLines())
+    const path = pathOf(project, id)
+    const run = await storedIn(opened, s3, path)
+    await k.holdJobs('backups')
+    await run()
+    await k.stop()
+    let isStanding = false
+    s3.fault = ({ part }) => {
+      if (part !== 2) return undefined
+      isStanding = true
+      return 'silence'
+    }
+    await killAt(t, opened, () => isStanding)
+    t.equal(s3.uploads().length, 1, 'there is something to be left')
+    s3.fault = undefined
+    const second = await startWith(t, probe, { state: k.state })
+    const again = await second.as.session()
+    const backup = await until(
+      async () => {
+        const [newest] = (await again.get(`${path}/backups`)).body
+        return newest.status === 'running' ? undefined : newest
+      },
+      'the backup to be failed',
+      90_000
+    )
+    t.match(backup, { status: 'failed', error: 'the platform ended while the backup was under way' })
+    t.same(s3.uploads(), [])
+    t.equal(s3.objects.size, 0)
   }
 )
 

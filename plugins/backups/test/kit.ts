@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,6 +10,7 @@ import {
   until
 } from 'busbar/sdk/testing'
 import type { Test } from 'tap'
+import { type S3Server, s3Bucket, s3Keys } from '../../../lab/s3-server.js'
 import { makeProbe, type Probe, probePlugin } from './probe.js'
 
 /** Plugins that declare what the probe does; they are off where it is on. */
@@ -57,6 +58,38 @@ export async function createProject(admin: TestClient, name: string): Promise<st
 export const lines = (count: number, word = 'row'): string =>
   Array.from({ length: count }, (_, number) => `${word} ${number} ${randomUUID()}\n`).join('')
 
+/** More than two parts of an upload, also when it is compressed. */
+export function largeLines(): string {
+  const text = randomBytes(36_000_000).toString('base64')
+  const made: string[] = []
+  for (let at = 0; at < text.length; at += 1000) made.push(text.slice(at, at + 1000))
+  return `${made.join('\n')}\n`
+}
+
+/** A schedule whose backups are kept in that store; what is returned asks for one now. */
+export async function storedIn(
+  { admin, project }: Opened,
+  { host }: Pick<S3Server, 'host'>,
+  path: string
+): Promise<() => Promise<void>> {
+  const destination = await admin.post(`/api/projects/${project}/backup-destinations`, {
+    name: `Store ${path}`.slice(0, 90),
+    provider: 'minio',
+    endpoint: host,
+    bucket: s3Bucket,
+    use_ssl: false,
+    ...s3Keys
+  })
+  const { body } = await admin.post(`${path}/backup-configs`, {
+    destination_id: destination.body.id,
+    schedule: '0 3 1 1 *'
+  })
+  return async () => {
+    const { status } = await admin.post(`${path}/backup-configs/${body.id}/run`)
+    if (status !== 202) throw new Error(`no backup: ${status}`)
+  }
+}
+
 /** A "database" with these lines in it; its id. */
 export async function createDatabase(
   { k, probe, project }: Pick<Opened, 'k' | 'probe' | 'project'>,
@@ -64,7 +97,11 @@ export async function createDatabase(
   content: string
 ): Promise<string> {
   const id = randomUUID()
-  await k.query('insert into probe.database (id, project_id, name) values ($1, $2, $3)', [id, project, name])
+  await k.query('insert into backup_probe.database (id, project_id, name) values ($1, $2, $3)', [
+    id,
+    project,
+    name
+  ])
   await writeContent(probe, id, content)
   return id
 }
@@ -83,12 +120,10 @@ export async function createVolume(
   })
   if (status !== 201) throw new Error(`no application: ${status} ${JSON.stringify(body)}`)
   const id = randomUUID()
-  await k.query('insert into probe.volume (id, project_id, name, application_id) values ($1, $2, $3, $4)', [
-    id,
-    project,
-    name,
-    body.id
-  ])
+  await k.query(
+    'insert into backup_probe.volume (id, project_id, name, application_id) values ($1, $2, $3, $4)',
+    [id, project, name, body.id]
+  )
   await writeContent(probe, id, content)
   return { id, application: body.id as string }
 }

@@ -19,10 +19,10 @@ import {
 
 /** As the plugin of databases does it. */
 async function removeDatabase({ k, project }: Opened, id: string, deleteBackups = false): Promise<void> {
-  const [row] = await k.query<{ name: string }>('select name from probe.database where id = $1', [id])
+  const [row] = await k.query<{ name: string }>('select name from backup_probe.database where id = $1', [id])
   const name = row?.name ?? ''
   await k.transaction(async tx => {
-    await k.query('delete from probe.database where id = $1', [id], tx)
+    await k.query('delete from backup_probe.database where id = $1', [id], tx)
     await k
       .service(backupKeeper)
       .removed(
@@ -94,7 +94,7 @@ test('backups of what was deleted', { timeout: 200_000 }, async t => {
     }
     const id = await createDatabase(opened, 'Silent', lines(10))
     const backup = await backUp(admin, pathOf(project, id))
-    await k.query('delete from probe.database where id = $1', [id])
+    await k.query('delete from backup_probe.database where id = $1', [id])
     await tidy()
     await until(async () => (await admin.get(url)).body.length === 1, 'it to be noticed')
     t.match((await admin.get(url)).body, [{ id: backup.id }])
@@ -107,12 +107,24 @@ test('backups of what was deleted', { timeout: 200_000 }, async t => {
     await age(89)
     const young = await createDatabase(opened, 'Witness', lines(1))
     await backUp(admin, pathOf(project, young))
-    await k.query('delete from probe.database where id = $1', [young])
+    await k.query('delete from backup_probe.database where id = $1', [young])
     await tidy()
     await until(async () => (await admin.get(url)).body.length === 2, 'the job to have looked')
     await age(91)
+    await k.configure('backups', { orphaned_backup_retention_days: 0 })
+    // The same job removes it, once it has looked for those whose time is over.
+    await k.query(
+      `update backups.backup set deleting_at = now() where source_id = (select id from backups.source where name = 'Witness')`
+    )
     await tidy()
-    await until(async () => (await admin.get(url)).body.length === 1, 'its time to be over')
+    await until(
+      async () => !(await filesOf(k)).some(name => name.includes('/witness-')),
+      'the job to be over'
+    )
+    t.match((await admin.get(url)).body, [{ id: backup.id }], '0 days are for ever')
+    await k.configure('backups', { orphaned_backup_retention_days: 90 })
+    await tidy()
+    await until(async () => (await admin.get(url)).body.length === 0, 'its time to be over')
     await until(async () => !(await filesOf(k)).some(name => name.includes('/silent-')), 'the file to go')
   })
 

@@ -234,16 +234,19 @@ const answerOf = (
   volume: { name: `${name}-vol`, size_bytes: null }
 })
 
-/** A plugin that keeps "databases" and "volumes", as the real ones do: kinds of resources, and sources of backups. */
+/**
+ * A plugin that keeps "databases" and "volumes", as the real ones do: kinds of resources, and sources of backups. Those are recorded also
+ * while they are off, in the order of their ids, and of two that declare a kind the first one has it.
+ */
 export const probePlugin = (probe: Probe) => ({
   manifest: {
-    id: 'probe',
+    id: 'backup-probe',
     requires: { projects: '^0.1.0', applications: '^0.1.0' },
     optional: { backups: '^0.1.0' },
     grants: ['database'] as const
   },
   definition: definePlugin({
-    id: 'probe',
+    id: 'backup-probe',
     needs: { db: kernel.database },
     migrations: [
       {

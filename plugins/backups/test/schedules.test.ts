@@ -77,16 +77,47 @@ test('schedules of backups', { timeout: 200_000 }, async t => {
       status: 409,
       body: { code: 'E_BACKUP_DESTINATION_IN_USE' }
     })
-    t.match(
-      await admin.put(`/api/projects/${project}/backup-destinations/${destination}`, {
-        bucket: 'x',
-        ...s3Keys
-      }),
-      { status: 409, body: { code: 'E_BACKUP_DESTINATION_LOCKED' } }
-    )
+    for (const change of [{ bucket: 'x' }, { provider: 'other' }, { endpoint: 's3.example.com' }])
+      t.match(
+        await admin.put(`/api/projects/${project}/backup-destinations/${destination}`, {
+          ...change,
+          ...s3Keys
+        }),
+        { status: 409, body: { code: 'E_BACKUP_DESTINATION_LOCKED' } },
+        JSON.stringify(change)
+      )
     t.equal((await admin.delete(one)).status, 200)
     t.match(await backupsOf(path), [{ id: backup.id, config_id: null }])
   })
+
+  await t.test(
+    'two of one second have files of their own, also where two destinations are one place',
+    async t => {
+      const id = await createDatabase(opened, 'Twice', lines(10))
+      const path = pathOf(project, id)
+      const same = await admin.post(`/api/projects/${project}/backup-destinations`, {
+        name: 'The same store',
+        provider: 'other',
+        endpoint: s3.host,
+        bucket: s3Bucket,
+        prefix: 'all',
+        use_ssl: false,
+        ...s3Keys
+      })
+      // The clock stands still meanwhile.
+      for (const destination_id of [destination, same.body.id, destination]) {
+        const { body } = await admin.post(`${path}/backup-configs`, { ...config, destination_id })
+        t.equal((await admin.post(`${path}/backup-configs/${body.id}/run`)).status, 202)
+        await until(async () => {
+          const all = (await backupsOf(path)) as Array<{ status: string }>
+          return all.every(({ status }) => status === 'succeeded')
+        }, 'the backup to be made')
+      }
+      const made = (await backupsOf(path)) as Array<{ remote_key: string; size_bytes: number }>
+      t.equal(new Set(made.map(one => one.remote_key)).size, 3)
+      for (const { remote_key: key, size_bytes: bytes } of made) t.equal(s3.objects.get(key)?.length, bytes)
+    }
+  )
 
   await t.test('what is wrong with one is told with its field', async t => {
     const path = pathOf(project, await createDatabase(opened, 'Wrong', lines(1)))
@@ -157,6 +188,23 @@ test('schedules of backups', { timeout: 200_000 }, async t => {
     })
   })
 
+  await t.test('what was missed is made up for once', async t => {
+    const path = pathOf(project, await createDatabase(opened, 'Missed', lines(5)))
+    const made = await admin.post(`${path}/backup-configs`, {
+      ...config,
+      schedule: '0 * * * *',
+      drill_schedule: ''
+    })
+    await later(5 * hour)
+    t.match(await ended(admin, `${path}/backups`), { status: 'succeeded', config_id: made.body.id })
+    await clock.advance(31_000)
+    t.equal((await backupsOf(path)).length, 1, 'one for five')
+    const { last_run_at: last, next_run_at: next } = (await admin.get(`${path}/backup-configs`)).body[0]
+    t.ok(Date.parse(next) > clock.now().getTime())
+    t.ok(Date.parse(next) - Date.parse(last) <= hour)
+    t.equal((await admin.delete(`${path}/backup-configs/${made.body.id}`)).status, 200)
+  })
+
   await t.test(
     'volumes have schedules of their own, with and without their application standing still',
     async t => {
@@ -190,6 +238,26 @@ test('schedules of backups', { timeout: 200_000 }, async t => {
       t.equal(into.status, 202)
       const target = `/api/projects/${project}/applications/${other.application}/volumes/${other.id}`
       t.match(await ended(admin, `${target}/restores`), { status: 'succeeded' })
+
+      const own = await admin.post(`${path}/backup-configs`, config)
+      const run = async () => {
+        t.equal((await admin.post(`${path}/backup-configs/${own.body.id}/run`)).status, 202)
+        return await ended(admin, `${path}/backups`)
+      }
+      probe.endError = 'the archive of the volume is not whole'
+      t.match(await run(), { status: 'failed' })
+      probe.endError = null
+      probe.restoreError = 'the volume has what it had'
+      t.equal((await admin.post(`${path}/backups/${backup.id}/restore`, {})).status, 202)
+      t.match(await ended(admin, `${path}/restores`), { status: 'failed' })
+      probe.restoreError = null
+      const told = (await admin.get('/api/notifications')).body.items as Array<Record<string, string>>
+      for (const type of ['volume_backup_failed', 'volume_restored', 'volume_restore_failed'])
+        t.match(
+          told.find(one => one.type === `application.${type}`),
+          { link: `/projects/${project}/applications/${application}` },
+          type
+        )
     }
   )
   await k.stop()
