@@ -1,3 +1,5 @@
+import { mountPathFault } from 'busbar/api/containers'
+import { imageReferenceShape } from 'busbar/api/images'
 import type { DatabaseEngineKind } from './api.js'
 import { problems } from './problems.js'
 import type { CreateBody } from './schemas.js'
@@ -15,19 +17,6 @@ interface Creation {
 }
 
 const longestEnv = 256 * 1024
-const forbiddenDirectories = new Set([
-  '/',
-  '/bin',
-  '/boot',
-  '/dev',
-  '/etc',
-  '/lib',
-  '/proc',
-  '/sbin',
-  '/sys',
-  '/usr'
-])
-
 const invalid = (field: string, reason: string) => problems.invalid({ field, reason })
 
 /** What is made of a body; of another kind than `other` the engine knows the rest. */
@@ -63,6 +52,11 @@ function engineCreation(
 function freeCreation(body: CreateBody): Creation {
   const image = body.image?.trim() ?? ''
   if (image === '') throw invalid('image', 'must be given for the type other')
+  if (!imageReferenceShape.test(image))
+    throw invalid(
+      'image',
+      'must be an image reference in lower case, such as registry.example.com/team/store:1'
+    )
   const port = body.container_port ?? 0
   if (port === 0) throw invalid('container_port', 'must be given for the type other')
   if (body.credentials != null && Object.values(body.credentials).some(value => (value ?? '') !== ''))
@@ -88,18 +82,12 @@ function freeCreation(body: CreateBody): Creation {
   }
 }
 
+/** By the rules of all that is mounted in containers. */
 function checkedDirectory(given: string | undefined): string {
-  const directory = given === undefined || given === '' ? '/data' : given
-  const isClean =
-    directory.startsWith('/') &&
-    directory
-      .slice(1)
-      .split('/')
-      .every(part => part !== '' && part !== '.' && part !== '..')
-  const isSystem = /^\/(?:proc|sys|dev)\//.test(directory) || forbiddenDirectories.has(directory)
-  if (!isClean || isSystem)
-    throw invalid('data_dir', 'must be an absolute path without . and .., and no folder of the system')
-  return directory
+  const path = given === undefined || given === '' ? '/data' : given
+  const fault = mountPathFault({ kind: 'volume', path })
+  if (fault !== undefined) throw invalid('data_dir', fault)
+  return path
 }
 
 function checkedEnv(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {

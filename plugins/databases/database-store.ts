@@ -141,16 +141,21 @@ export class DatabaseStore {
     )
   }
 
-  /** Another status, where the row is still what it was decided from. */
+  /**
+   * Another status, where the row is still what it was decided from. Once a server has been seen to run, its volume may hold what
+   * somebody has written, whether it has ever answered the platform or not.
+   */
   async follow(
     { id, container_id: containerId, status: was }: FollowedRow,
     status: DatabaseStatus,
-    detail: string | null
+    detail: string | null,
+    now: Date
   ): Promise<boolean> {
     const rows = await this.db.sql(
-      `update $schema.database set status = :status, status_detail = :detail
+      `update $schema.database set status = :status, status_detail = :detail,
+        initialized_at = case when :status = 'running' then coalesce(initialized_at, cast(:now as timestamptz)) else initialized_at end
       where id = :id and status = :was and container_id = :containerId and task is null and ${alive} returning id`,
-      { id, containerId, was, status, detail }
+      { id, containerId, was, status, detail, now }
     )
     return rows.length > 0
   }

@@ -65,14 +65,18 @@ export class StatusBoard {
 
   async set(id: string, status: DatabaseStatus): Promise<void> {
     const row = await this.parts.store.followed(id)
-    if (row !== undefined && row.status !== status && (await this.parts.store.follow(row, status, null)))
+    if (
+      row !== undefined &&
+      row.status !== status &&
+      (await this.parts.store.follow(row, status, null, this.parts.clock.now()))
+    )
       this.announce(id, status)
   }
 
   /** What was seen of its container; false where something else has changed meanwhile. */
   async follow(row: FollowedRow, status: DatabaseStatus, reason: string | null): Promise<boolean> {
-    const { store } = this.parts
-    if (!(await store.follow(row, status, reason))) return false
+    const { store, clock } = this.parts
+    if (!(await store.follow(row, status, reason, clock.now()))) return false
     this.announce(row.id, status)
     if (status === 'failed') await this.#tell(row, reason ?? 'its container has ended')
     return true

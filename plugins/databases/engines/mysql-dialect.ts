@@ -7,6 +7,34 @@ import { olderMajor } from './version.js'
 
 const longestName = 64
 const longestUser = 32
+/** Of the name of a folder, as which a database is kept. */
+const longestFolder = 255
+/** Of a character that is no letter or digit of ASCII, in the name of that folder. */
+const escapedBytes = 5
+const ownNames = ['mysql', 'information_schema', 'performance_schema', 'sys']
+/** Beside root, which has a rule of its own. Dumps leave these out, as every server has its own. */
+const ownUsers = ['mysql', 'healthcheck']
+
+function nameFault(name: string): string | undefined {
+  if (/[\u{10000}-\u{10ffff}]/u.test(name)) return 'must have no characters beyond U+FFFF, such as emoji'
+  const plain = name.replace(/[^A-Za-z0-9_]/g, '').length
+  if (plain + (name.length - plain) * escapedBytes > longestFolder)
+    return `must have fewer characters that are no letters or digits of ASCII: each takes ${escapedBytes} of ${longestFolder} bytes`
+  return ownNames.includes(name.toLowerCase())
+    ? `must not be one of the server's own: ${ownNames.join(', ')}`
+    : undefined
+}
+
+const userFault = (user: string): string | undefined =>
+  ownUsers.includes(user.toLowerCase())
+    ? `must not be one of the server's own: ${ownUsers.join(', ')}`
+    : undefined
+
+/** The image of MySQL puts passwords between quotes as they are; that of MariaDB escapes them. */
+const quotedFault = (password: string): string | undefined =>
+  /['"\\]/.test(password)
+    ? 'must have no quotes and backslashes, which the image of MySQL does not take'
+    : undefined
 
 /** Newer images have the programs under one name only. */
 const client = `client=$(command -v mariadb || command -v mysql)
@@ -98,20 +126,22 @@ export function mysqlDialect(prefix: 'MYSQL' | 'MARIADB'): DatabaseEngine {
     { credentials }: EngineDatabase,
     env: Readonly<Record<string, string>> = {}
   ) => ({ argv: ['sh', '-c', text], env: { MYSQL_PWD: credentials.root_password ?? '', ...env } })
+  const passwordFault = prefix === 'MYSQL' ? quotedFault : undefined
   return {
     newCredentials: (wanted, { name, slug, password }) => {
-      const user = checkedUser(wanted.user || userOf(slug), { longest: longestUser })
+      const user = checkedUser(wanted.user || userOf(slug), { longest: longestUser, faultOf: userFault })
       if (user.toLowerCase() === 'root')
         throw problems.invalid({
           field: 'credentials.user',
           reason: 'must not be root, which is there beside it: root_password is its password'
         })
       return {
-        root_password: checkedPassword('root_password', wanted.root_password) ?? password(),
+        root_password: checkedPassword('root_password', wanted.root_password, passwordFault) ?? password(),
         user,
-        password: checkedPassword('password', wanted.password) ?? password(),
+        password: checkedPassword('password', wanted.password, passwordFault) ?? password(),
         database:
-          checkedName(wanted.database_name, { longest: longestName }) ?? databaseNameOf(name, longestName)
+          checkedName(wanted.database_name, { longest: longestName, faultOf: nameFault }) ??
+          databaseNameOf(name, longestName, nameFault)
       }
     },
     dataPath: () => '/var/lib/mysql',

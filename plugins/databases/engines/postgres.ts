@@ -6,6 +6,19 @@ import { majorOf, olderMajor } from './version.js'
 
 const longestName = 63
 
+/** It cuts longer ones off without a word, and what is looked for by the whole name is not found then. */
+const nameFault = (name: string): string | undefined => {
+  if (Buffer.byteLength(name) > longestName) return `must have at most ${longestName} bytes in UTF-8`
+  return ['template0', 'template1'].includes(name)
+    ? 'must not be template0 or template1, of which the server makes others'
+    : undefined
+}
+
+const userFault = (user: string): string | undefined =>
+  user.startsWith('pg_') || ['public', 'none'].includes(user)
+    ? 'must not be public or none, or begin with pg_: the server keeps these for itself'
+    : undefined
+
 /** The programs of PostgreSQL take all of it from their environment. */
 const connection = ({ credentials }: EngineDatabase): Readonly<Record<string, string>> => ({
   PGHOST: '127.0.0.1',
@@ -72,9 +85,11 @@ const script = (text: string, database: EngineDatabase, env: Readonly<Record<str
 
 export const engine: DatabaseEngine = {
   newCredentials: (wanted, { name, password }) => ({
-    user: checkedUser(wanted.user || 'postgres', { longest: longestName }),
+    user: checkedUser(wanted.user || 'postgres', { longest: longestName, faultOf: userFault }),
     password: checkedPassword('password', wanted.password) ?? password(),
-    database: checkedName(wanted.database_name, { longest: longestName }) ?? databaseNameOf(name, longestName)
+    database:
+      checkedName(wanted.database_name, { longest: longestName, faultOf: nameFault }) ??
+      databaseNameOf(name, longestName, nameFault)
   }),
   dataPath: ({ version }) => {
     const major = majorOf(version)

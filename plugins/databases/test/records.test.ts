@@ -41,7 +41,7 @@ test('databases as records', async t => {
     t.match(await refused({ type: 'other', image: 'a' }), /container_port must be given/)
     const other = { type: 'other', image: 'busybox:lab', container_port: 80 }
     for (const data_dir of ['/', '/etc', '/proc/x', 'data', '/a/../b', '/a//b'])
-      t.match(await refused({ ...other, data_dir }), /data_dir must be an absolute path/, data_dir)
+      t.match(await refused({ ...other, data_dir }), /data_dir must /, data_dir)
     t.match(await refused({ ...other, backup_mode: 'command' }), /backup_command must be given/)
     t.match(
       await refused({ ...other, backup_mode: 'command', backup_command: 'x' }),

@@ -1,0 +1,23 @@
+import { until } from 'busbar/sdk/testing'
+import { test } from 'tap'
+import { requireDatabaseImages } from '../../../lab/database-images.js'
+import { runIn, startLab, untilStatus } from './lab.js'
+
+test('what a server that was given up has written since somebody started it is kept', async t => {
+  if (!(await requireDatabaseImages(t))) return
+  const lab = await startLab(t)
+  const { k, ann, all } = lab
+  await k.configure('databases', { ready_seconds: 10 })
+  // Its server runs, and is asked at a port on which it does not listen.
+  const made = await ann.post(all, { name: 'late', type: 'other', image: 'redis:7', container_port: 81 })
+  const path = `${all}/${made.body.id}`
+  const redis = async (...words: string[]) => await runIn(k, made.body.id, ['redis-cli', ...words])
+  await untilStatus(ann, path, 'failed')
+  t.equal((await ann.post(`${path}/start`)).status, 200)
+  await untilStatus(ann, path, 'running')
+  await redis('set', 'kept', 'yes')
+  await redis('save')
+  t.equal((await ann.post(`${path}/reload`)).status, 202)
+  const answer = async () => await redis('get', 'kept').catch(() => undefined)
+  t.equal(await until(answer, 'the server of the new container'), 'yes')
+})
