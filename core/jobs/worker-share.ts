@@ -1,7 +1,7 @@
 import type { LaneName } from './recorded-job.js'
 
 /**
- * How many workers of a lane third-party plugins hold. One plugin whose jobs hang must leave workers to the others, and
+ * How many workers of a lane plugins hold that have a share of it: third-party ones, and those whose jobs tenants hold up. One plugin whose jobs hang must leave workers to the others, and
  * all of them together leave one to the platform itself: half of the workers for one, all but one for all.
  */
 export class WorkerShare {

@@ -12,6 +12,7 @@ export function jobs(job: JobDeclarer<Backups>) {
     name: 'backup',
     lane: 'long',
     attempts: 5,
+    isHeldUp: true,
     timeoutMs: runLimitMs,
     run: async ({ backupId }, { signal }, { runner }) => {
       await runner.run(backupId, signal)
@@ -21,6 +22,7 @@ export function jobs(job: JobDeclarer<Backups>) {
     name: 'restore',
     lane: 'long',
     attempts: 5,
+    isHeldUp: true,
     timeoutMs: runLimitMs,
     run: async ({ restoreId }, { signal }, { restoreRunner }) => {
       await restoreRunner.run(restoreId, signal)
@@ -30,6 +32,7 @@ export function jobs(job: JobDeclarer<Backups>) {
     name: 'drill',
     lane: 'long',
     attempts: 5,
+    isHeldUp: true,
     timeoutMs: runLimitMs,
     run: async ({ backupId }, { signal }, { drills }) => {
       await drills.run(backupId, signal)
@@ -52,6 +55,7 @@ export function jobs(job: JobDeclarer<Backups>) {
   job<{ readonly backupId: string }>({
     name: 'erase',
     attempts: 8,
+    isHeldUp: true,
     run: async ({ backupId }, { signal }, { deletions }) => {
       await deletions.erase(backupId, signal)
     }

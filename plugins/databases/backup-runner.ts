@@ -21,8 +21,8 @@ import { problems } from './problems.js'
 import { isPassing, type Provisioner } from './provisioner.js'
 import type { SealedCredentials } from './sealed-credentials.js'
 import { type ServerContainer, stopGraceSeconds } from './server-container.js'
-import { ended, type SideServer, SideServers } from './side-servers.js'
-import { nextVolumeOf } from './slug.js'
+import { ended, notThere, type SideServer, SideServers } from './side-servers.js'
+import { checkVolumeOf, isCheckVolume, nextVolumeOf } from './slug.js'
 import type { StatusBoard } from './status-board.js'
 
 interface BackupRunnerParts {
@@ -65,6 +65,7 @@ export class BackupRunner {
     const choice = choiceOf(databases)
     if ((await runtime.inspect(serving.containerId))?.status !== 'running')
       throw problems.notRunning({ status: row.status_before ?? 'stopped' })
+    if (choice.kind === 'only') await side.assertThere(serving, choice.names, signal)
     const program = await side.dump(serving, choice, signal)
     return {
       format: engine.dump.format,
@@ -181,7 +182,7 @@ export class BackupRunner {
               password: () => `${randomUUID()}${randomUUID()}`.replace(/-/g, '')
             }
           )
-    const volume = nextVolumeOf(of.slug, `check-${partOf()}`)
+    const volume = checkVolumeOf(of.slug, partOf())
     const now = clock.now()
     const row: DatabaseRow = {
       ...(present ?? missingRow(of, now)),
@@ -216,6 +217,8 @@ export class BackupRunner {
         await this.#feed(side, server, dump, bounds)
       })
       const counted = await side.count(server, signal)
+      const missing = dump.databases.find(name => !counted.has(name))
+      if (missing !== undefined) throw notThere(missing)
       return { rows: sumOf(counted), detail: `${counted.size} databases` }
     } finally {
       await this.settleCheck(of.id).catch((error: unknown) => {
@@ -289,14 +292,14 @@ export class BackupRunner {
     for (const container of await runtime.list({ databaseId: id }))
       if (container.name.endsWith('-check')) await runtime.remove(container.id)
     for (const { name } of await runtime.volumes({ databaseId: id }))
-      if (name.includes('-vol-check-')) await runtime.removeVolume(name)
+      if (isCheckVolume(name)) await runtime.removeVolume(name)
   }
 
   /** Volumes of restores that came to nothing. What an upgrade keeps is its own. */
   async #removeLeft(runtime: ContainerRuntime, row: DatabaseRow): Promise<void> {
     const kept = new Set([row.volume, ...(await this.parts.store.keptVolumes(row.id))])
     for (const { name } of await runtime.volumes({ databaseId: row.id }))
-      if (!kept.has(name) && !name.includes('-vol-check-')) await runtime.removeVolume(name).catch(() => {})
+      if (!kept.has(name) && !isCheckVolume(name)) await runtime.removeVolume(name).catch(() => {})
   }
 
   async #feed(side: SideServers, server: SideServer, dump: StoredDump, signal: AbortSignal): Promise<void> {

@@ -7,6 +7,7 @@ import type { DatabaseStore } from './database-store.js'
 import type { EngineChoice } from './engine-choice.js'
 import { problems } from './problems.js'
 import type { SealedCredentials } from './sealed-credentials.js'
+import { isCheckVolume } from './slug.js'
 
 interface ServerContainerParts {
   readonly store: Pick<DatabaseStore, 'find'>
@@ -85,7 +86,7 @@ export class ServerContainer {
     volume: string
   ): Promise<void> {
     // A drill restores what may be gone long since.
-    if (initializedAt === null && volume.includes('-vol-check-')) return
+    if (initializedAt === null && isCheckVolume(volume)) return
     if ((await this.parts.store.find(id)) !== undefined) return
     await runtime.remove(containerId)
     await runtime.removeVolume(volume)

@@ -25,6 +25,8 @@ const keptTail = 1024
 const notWhole = new Error('the dump is not whole: its end is missing')
 const mostCountLines = 1_000_000
 
+export const notThere = (name: string): Error => new Error(`there is no database ${name} in it`)
+
 export const sideName = ({ slug }: Pick<DatabaseRow, 'slug'>, role: SideRole): string => `${slug}-${role}`
 
 /** Servers of a database beside the one that serves: in the network of builds, where no application reaches them. */
@@ -157,6 +159,31 @@ export class SideServers {
     if (exitCode !== 0)
       throw new Error(`what is in it could not be counted: ${this.servers.clean(row, errors.join('; '))}`)
     return found
+  }
+
+  /** Rejects where one of these is not in the server: what is dumped of it would be nothing, and count as whole. */
+  async assertThere(
+    { containerId, row }: SideServer,
+    names: readonly string[],
+    signal: AbortSignal
+  ): Promise<void> {
+    const { engine, database } = await this.servers.engineOf(row)
+    const command = dumpOf(engine).databases(database)
+    if (command === null) throw new Error(`a ${row.type} has no databases to choose from: name none`)
+    const found = new Set<string>()
+    const errors: string[] = []
+    const exitCode = await this.runtime.exec(containerId, command.argv, {
+      env: command.env,
+      signal,
+      onLine: ({ stream, text }) => {
+        if (stream === 'stdout') found.add(text)
+        else if (errors.length < 5) errors.push(text)
+      }
+    })
+    if (exitCode !== 0)
+      throw new Error(`its databases could not be listed: ${this.servers.clean(row, errors.join('; '))}`)
+    const missing = names.find(name => !found.has(name))
+    if (missing !== undefined) throw notThere(missing)
   }
 
   async #program(

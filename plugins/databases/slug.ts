@@ -21,3 +21,7 @@ const slugify = (text: string): string =>
 export const volumeOf = (slug: string): string => `${slug}-vol`
 /** Beside the one that is in use; its name says of which it is. */
 export const nextVolumeOf = (slug: string, suffix: string): string => `${slug}-vol-${suffix}`
+/** Of a throwaway copy. */
+export const checkVolumeOf = (slug: string, suffix: string): string => nextVolumeOf(slug, `check-${suffix}`)
+/** Never one with data that somebody keeps, whatever people have called their database. */
+export const isCheckVolume = (name: string): boolean => /-vol-check-[0-9a-f]{8}$/.test(name)

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { S3Client } from '@aws-sdk/client-s3'
 import { withTimeLimit } from '../time-limit.js'
+import { boundAnswers } from './bounded-answers.js'
 import { s3Failure } from './failure.js'
 import { guardedAgents } from './guarded-agents.js'
 import { partsOf } from './parts.js'
@@ -16,6 +17,11 @@ const partBytes = 16 * 1024 * 1024
 const connectMs = 15_000
 /** How long a connection may move no byte. */
 const silenceMs = 60_000
+/** One request, from its first byte to the head of its answer: a part at 56 KB a second. */
+const requestMs = 300_000
+/** How long an object may keep who reads it waiting: this, and for each byte what it takes at 32 KiB a second. */
+const readingMs = 120_000
+const slowestBytesPerMs = 32.768
 const attempts = 5
 const abortMs = 20_000
 
@@ -143,8 +149,21 @@ export class S3Bucket {
   /** The same, piece by piece; what fails on the way is an `S3Error` too. */
   async *chunks(key: string, options: Options & { readonly from?: number }): AsyncGenerator<Buffer> {
     const stream = await this.get(key, options)
+    let waited = 0
+    let bytes = 0
+    let since = performance.now()
     try {
-      yield* stream as AsyncIterable<Buffer>
+      for await (const chunk of stream as AsyncIterable<Buffer>) {
+        waited += performance.now() - since
+        bytes += chunk.length
+        // A store that gives a byte now and then would hold its reader for days.
+        if (waited > readingMs + bytes / slowestBytesPerMs)
+          throw new S3Error(
+            `${this.#host} gives the object too slowly: ${bytes} bytes in ${Math.round(waited / 1000)} s`
+          )
+        yield chunk
+        since = performance.now()
+      }
     } catch (error) {
       throw this.#failure(error, options.signal)
     }
@@ -254,9 +273,12 @@ export class S3Bucket {
       requestHandler: {
         connectionTimeout: connectMs,
         socketTimeout: silenceMs,
+        requestTimeout: requestMs,
+        throwOnRequestTimeout: true,
         ...guardedAgents(this.#settings, this.#host)
       }
     })
+    boundAnswers(client)
     return { client, sdk }
   }
 }

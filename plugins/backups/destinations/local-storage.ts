@@ -127,6 +127,21 @@ function failure(error: unknown, folder: string): unknown {
       return new StorageError(`there is no such file in ${folder}`, { cause: error })
     case 'EIO':
       return new StorageError(`the disk of ${folder} has failed`, { cause: error })
+    case 'ENOTDIR':
+    case 'EEXIST':
+    case 'EISDIR':
+    case 'ELOOP':
+      return new StorageError(
+        `${folder} is not a folder, or something in it is in the way (${codeOf(error)}): take that away, or set DATABASE_BACKUP_DIR`,
+        { cause: error }
+      )
+    case 'ENAMETOOLONG':
+      return new StorageError(`a name in ${folder} would be too long: use a shorter prefix`, { cause: error })
+    case 'EMFILE':
+    case 'ENFILE':
+    case 'EBUSY':
+    case 'ESTALE':
+      return new StorageError(`${folder} cannot be used now (${codeOf(error)}): try again`, { cause: error })
     default:
       return error
   }

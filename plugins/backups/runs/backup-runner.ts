@@ -7,7 +7,7 @@ import {
   type Secrets,
   withTimeLimit
 } from 'busbar/sdk'
-import { type BackupSource, backupFailed } from '../api.js'
+import { type BackupSource, type BackupStorage, backupFailed, StorageError } from '../api.js'
 import type { KeyRing } from '../encryption/key-ring.js'
 import type { SourceRow, SourceStore } from '../sources/source-store.js'
 import type { Sources } from '../sources/sources.js'
@@ -108,18 +108,17 @@ export class BackupRunner {
     )
     try {
       const configured = backup.config_id === null ? '' : await this.parts.configs.prefixOf(backup.config_id)
-      const file = await this.#freeKey(backup, keyOf(prefix, configured), {
+      const naming = {
         kind: row.kind,
         slug: found.slug,
         at: backup.started_at,
         isEncrypted: true,
         format: dump.format
-      })
-      await store.describe(backup.id, {
-        key: file,
-        format: dump.format,
-        keyId: key.id,
-        inPlatformStore: place.in_platform_store
+      }
+      const file = await this.#claimKey(backup, keyOf(prefix, configured), naming, {
+        storage,
+        signal,
+        facts: { format: dump.format, keyId: key.id, inPlatformStore: place.in_platform_store }
       })
       say(`the dump (${dump.format}) is written to ${file} on ${name}`)
       const facts = await storeDump(
@@ -161,11 +160,47 @@ export class BackupRunner {
     )
   }
 
-  /** Names say the second; of two in one second, the later one says which it is. */
-  async #freeKey(backup: BackupRow, folder: string, naming: Parameters<typeof fileName>[0]): Promise<string> {
-    const key = keyOf(folder, fileName(naming))
-    if (!(await this.parts.store.isKeyTaken(key))) return key
-    return keyOf(folder, fileName({ ...naming, slug: `${naming.slug}-${backup.id.slice(0, 8)}` }))
+  /**
+   * Names say the second; of two in one second, one says which it is as well. What is under a name already is somebody else's, of
+   * another installation perhaps, and is not written over.
+   */
+  async #claimKey(
+    backup: BackupRow,
+    folder: string,
+    naming: Parameters<typeof fileName>[0],
+    {
+      storage,
+      signal,
+      facts
+    }: {
+      readonly storage: BackupStorage
+      readonly signal: AbortSignal
+      readonly facts: Omit<Parameters<BackupStore['claim']>[1], 'key'>
+    }
+  ): Promise<string> {
+    const { store } = this.parts
+    for (const slug of [
+      naming.slug,
+      `${naming.slug}-${backup.id.slice(0, 8)}`,
+      `${naming.slug}-${backup.id}`
+    ]) {
+      const key = keyOf(folder, fileName({ ...naming, slug }))
+      const isOwn = backup.has_file && backup.key === key
+      if (!isOwn && (await this.#isThere(storage, key, signal))) continue
+      if (await store.claim(backup.id, { key, ...facts })) return key
+    }
+    throw new Error(`there are files under every name that the backup could have in ${folder}`)
+  }
+
+  /** A place that does not say so now may take files all the same: some keys are for writing alone. */
+  async #isThere(storage: BackupStorage, key: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      return (await storage.size(key, { signal })) !== null
+    } catch (error) {
+      signal.throwIfAborted()
+      if (error instanceof StorageError) return false
+      throw error
+    }
   }
 
   async #keepBlueprint(source: BackupSource, row: SourceRow): Promise<void> {

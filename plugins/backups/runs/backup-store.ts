@@ -202,8 +202,11 @@ export class BackupStore {
     )
   }
 
-  /** Before the first byte: then it is known what a process that is killed has left. */
-  async describe(
+  /**
+   * Before the first byte: then it is known what a process that is killed has left. False where another backup has that key,
+   * wherever it is: two destinations may be one place.
+   */
+  async claim(
     id: string,
     file: {
       readonly key: string
@@ -211,19 +214,21 @@ export class BackupStore {
       readonly keyId: string
       readonly inPlatformStore: boolean
     }
-  ): Promise<void> {
-    await this.db.sql(
-      'update $schema.backup set key = :key, format = :format, key_id = :keyId, in_platform_store = :inPlatformStore, has_file = true where id = :id',
-      { id, ...file }
-    )
-  }
-
-  /** Wherever that file is: two destinations may be one place. */
-  async isKeyTaken(key: string): Promise<boolean> {
-    const rows = await this.db.sql('select from $schema.backup where key = :key and has_file limit 1', {
-      key
+  ): Promise<boolean> {
+    return await this.db.transaction(async tx => {
+      await this.db.sql(
+        "select pg_advisory_xact_lock(hashtextextended('backups.key/' || :key, 0))",
+        { key: file.key },
+        tx
+      )
+      const rows = await this.db.sql(
+        `update $schema.backup set key = :key, format = :format, key_id = :keyId, in_platform_store = :inPlatformStore, has_file = true
+        where id = :id and not exists (select from $schema.backup o where o.key = :key and o.has_file and o.id <> :id) returning id`,
+        { id, ...file },
+        tx
+      )
+      return rows.length > 0
     })
-    return rows.length > 0
   }
 
   async writeLog(id: string, log: string): Promise<void> {

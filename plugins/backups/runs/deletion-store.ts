@@ -27,14 +27,17 @@ export class DeletionStore {
     )
   }
 
-  /** Those of a schedule, or those that were made by hand of one source, beyond so many of the newest that are good; ids. */
+  /**
+   * Those of a schedule, or those that were made by hand of one source, beyond so many of the newest that are good; ids. What a
+   * schedule has made that is gone since is neither: it is at a destination.
+   */
   async beyond(
     of: { readonly sourceId: string; readonly configId: string | null },
     keep: number
   ): Promise<string[]> {
     const rows = await this.db.sql<{ id: string }>(
       `select id from $schema.backup where source_id = :sourceId and config_id is not distinct from cast(:configId as uuid)
-        and status = 'succeeded' and deleting_at is null
+        and (config_id is not null or destination_id is null) and status = 'succeeded' and deleting_at is null
       order by started_at desc, id desc offset :keep`,
       { ...of, keep }
     )
@@ -70,14 +73,13 @@ export class DeletionStore {
     )
   }
 
-  /** What is to be erased, and what a run has left that failed; ids. */
-  async due(atMost: number): Promise<string[]> {
-    const rows = await this.db.sql<{ id: string }>(
-      `select id from $schema.backup where status <> 'running' and (deleting_at is not null or status = 'failed' and has_file)
+  /** What is to be erased, and what a run has left that failed. */
+  async due(atMost: number): Promise<Array<{ readonly id: string; readonly destination_id: string | null }>> {
+    return await this.db.sql(
+      `select id, destination_id from $schema.backup where status <> 'running' and (deleting_at is not null or status = 'failed' and has_file)
       order by id limit :atMost`,
       { atMost }
     )
-    return rows.map(({ id }) => id)
   }
 
   async isMarked(id: string): Promise<boolean> {

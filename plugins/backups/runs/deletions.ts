@@ -1,4 +1,4 @@
-import type { Clock, Database, Jobs, Log, Tx } from 'busbar/sdk'
+import { type Clock, type Database, type Jobs, type Log, type Tx, withTimeLimit } from 'busbar/sdk'
 import { problems } from '../problems.js'
 import type { SourceStore } from '../sources/source-store.js'
 import type { BackupRow, BackupStore } from './backup-store.js'
@@ -21,6 +21,8 @@ interface DeletionParts {
 
 const keptFailures = 50
 const sweepAtMost = 1_000
+/** What a destination is waited for: it is asked again later, and others wait meanwhile. */
+const fileMs = 30_000
 
 /** How backups go: marked at once, erased by a job that is tried again. */
 export class Deletions {
@@ -68,7 +70,11 @@ export class Deletions {
     const source = await sourceStore.find(backup.source_id)
     if (backup.key !== null && backup.has_file && source !== undefined) {
       const { storage } = await storages.open(source.project_id, backup)
-      await storage.remove(backup.key, { signal })
+      const { key } = backup
+      await withTimeLimit(
+        { ms: fileMs, signal },
+        async limited => await storage.remove(key, { signal: limited })
+      )
     }
     if (isMarked) await store.remove(id)
     else await backups.fileGone(id)
@@ -79,10 +85,14 @@ export class Deletions {
     const { store, clock, log, sourceStore } = this.parts
     const now = clock.now()
     if (orphanDays > 0) await store.markOrphaned(new Date(now.getTime() - orphanDays * 86_400_000), now)
-    for (const id of await store.due(sweepAtMost)) {
+    const away = new Set<string>()
+    for (const { id, destination_id: destinationId } of await store.due(sweepAtMost)) {
       signal.throwIfAborted()
+      if (destinationId !== null && away.has(destinationId)) continue
       await this.erase(id, signal).catch((error: unknown) => {
         signal.throwIfAborted()
+        // After one failure it is not waited for again today.
+        if (destinationId !== null) away.add(destinationId)
         log.warn({ err: error, backupId: id }, 'a backup could not be erased, and is tried again')
       })
     }
@@ -92,6 +102,7 @@ export class Deletions {
   async #mark(id: string, tx: Tx): Promise<void> {
     const { store, clock, jobs } = this.parts
     await store.mark(id, clock.now(), tx)
-    await jobs.enqueue('erase', { backupId: id }, { key: `erase/${id}` }, tx)
+    // One after another: a destination that keeps them waiting keeps nothing else waiting.
+    await jobs.enqueue('erase', { backupId: id }, { key: `erase/${id}`, queue: 'erase' }, tx)
   }
 }
