@@ -11,7 +11,7 @@ import { event, extensionPoint, service, type Tx } from 'busbar/sdk'
  * `database` (`databaseId`), a source `volume` one of the kind `volume` (`volumeId`) that lies in an `application`.
  *
  * A backup goes so: `find` → `space` → `dump` → its `content` is read → `end` → `settle`.
- * A restore: `find` → all of the stored file is read and proven → `space` → `restore` → `settle`.
+ * A restore: `find` → `space` → all of the stored file is read and proven (but see `restoresBeside`) → `restore` → `settle`.
  * A drill: `check`, of a resource that may be gone.
  *
  * Everything is a stream. `content` is what the source writes and reads in a form of its own, neither compressed nor encrypted:
@@ -102,7 +102,10 @@ export interface StoredDump {
   readonly version: string
   /** How long `content` is. */
   readonly bytes: number
-  /** Rejects, as streams do, where the destination fails in the middle. All of it was proven before. */
+  /**
+   * Rejects, as streams do, where the destination fails in the middle. All of it was proven before, or is by its end: where that comes
+   * without an error, it was whole.
+   */
   readonly content: Readable
 }
 
@@ -145,6 +148,13 @@ export interface BackupSource {
    * engine cannot, the rejection says what is in it now.
    */
   restore(id: string, dump: StoredDump, work: BackupWork): Promise<void>
+
+  /**
+   * Whether `restore` fills something beside what is there, which goes on as it is, reads such a dump to its end, and exchanges the two
+   * only then. The end of `content` proves all of it, so the file is read once: otherwise all of it is read and proven before `restore`
+   * is called. Left out: never.
+   */
+  restoresBeside?(dump: Pick<StoredDump, 'format' | 'databases'>): boolean
 
   /**
    * Called after each `dump`, `restore` and `check`, however it ended, and after a crash of the platform in the middle of one: puts

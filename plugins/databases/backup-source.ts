@@ -91,6 +91,14 @@ export class DatabaseBackupSource implements BackupSource {
     await (await this.parts.runner()).restore(id, dump, work)
   }
 
+  /**
+   * A server reads a dump to its end; of an archive of files, nobody reads what is behind its own end. For a dump of some of its databases
+   * the present server is stopped.
+   */
+  restoresBeside({ format, databases }: Pick<StoredDump, 'format' | 'databases'>): boolean {
+    return format !== 'tar' && format !== 'command-tar' && databases.length === 0
+  }
+
   async check(of: RemovedResource, dump: StoredDump, work: BackupWork): Promise<CheckFacts> {
     return await (await this.parts.runner()).check(of, dump, work)
   }

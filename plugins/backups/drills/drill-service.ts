@@ -89,7 +89,8 @@ export class DrillService {
     return await reader.withDump(
       backup,
       row.project_id,
-      { signal, say },
+      // What it is restored into is thrown away.
+      { signal, say, isBeside: true },
       async dump => await source.check(of, dump, { signal, say })
     )
   }

@@ -90,7 +90,10 @@ export class RestoreRunner {
     if (backup === undefined) throw new Error('the backup is not there any more')
     if (resource.restoreRefusal !== null) throw new Error(resource.restoreRefusal)
     await this.#checkSpace(source, row, backup.raw_bytes)
-    await reader.withDump(backup, row.project_id, { signal, say }, async dump => {
+    const isBeside =
+      backup.format !== null &&
+      source.restoresBeside?.({ format: backup.format, databases: backup.databases }) === true
+    await reader.withDump(backup, row.project_id, { signal, say, isBeside }, async dump => {
       say(`it is restored into ${resource.name}`)
       await source.restore(row.resource_id, dump, { signal, say })
     })

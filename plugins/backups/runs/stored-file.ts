@@ -11,18 +11,20 @@ const gunzipOptions = { chunkSize: 128 * 1024 }
 /** Programs write some KiB at a time, and each piece that is compressed goes to another thread and back. */
 const joinedBytes = 256 * 1024
 
+/** In pieces of one memory: each is used up when the next is asked for, as a compressor takes one after another. */
 async function* joined(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let held: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of source) {
-    held.push(chunk)
-    bytes += chunk.length
-    if (bytes < joinedBytes) continue
-    yield held.length === 1 ? chunk : Buffer.concat(held, bytes)
-    held = []
-    bytes = 0
-  }
-  if (bytes > 0) yield Buffer.concat(held, bytes)
+  const held = Buffer.allocUnsafeSlow(joinedBytes)
+  let filled = 0
+  for await (const chunk of source)
+    for (let at = 0; at < chunk.length; ) {
+      const taken = chunk.copy(held, filled, at)
+      at += taken
+      filled += taken
+      if (filled < joinedBytes) continue
+      yield held
+      filled = 0
+    }
+  if (filled > 0) yield held.subarray(0, filled)
 }
 
 /** What a file is once it is stored. */
@@ -109,7 +111,7 @@ export async function verifyFile(storage: BackupStorage, file: StoredFile, { sig
 
 /** The dump again, as it was written. */
 interface OpenedFile {
-  /** It fails at its end where the file has changed since it was verified. */
+  /** It fails where the file is not what was written, at its end at the latest. */
   readonly content: Readable
   /** What has failed in reading it, which is no fault of who reads. */
   fault(): unknown
@@ -125,8 +127,15 @@ export function openFile(storage: BackupStorage, file: StoredFile, { signal }: S
         yield* stored
         return
       }
-      const { decrypting } = await import('busbar/sdk/age')
-      yield* decrypting(file.identity)(stored)
+      const { AgeError, decrypting } = await import('busbar/sdk/age')
+      try {
+        yield* decrypting(file.identity)(stored)
+      } catch (error) {
+        if (!(error instanceof AgeError) || error.reason !== 'damaged') throw error
+        throw new DamagedFile(`the file ${file.key} is damaged: it cannot be decrypted any more`, {
+          cause: error
+        })
+      }
     } catch (error) {
       // Who stops reading destroys it first, and that comes here as an error too.
       if (!gunzip.destroyed) fault = error

@@ -95,8 +95,24 @@ test('backups of a database by hand', { timeout: 200_000 }, async t => {
       t.equal(await contentOf(probe, id), 'as it is now\n')
       t.notOk(probe.calls.includes(`restore ${id}`), 'the source was not asked')
     }
+    // Read once, into something beside what is there, it is found on the way.
+    probe.beside = true
+    const head = Buffer.from(good)
+    head.writeUInt8(head.readUInt8(10) ^ 1, 10)
+    for (const bad of [changed, head, good.subarray(0, good.length - 1)]) {
+      await writeFile(file, bad)
+      t.match(await restore(admin, path, { backup_id: backup.id }), {
+        status: 'failed',
+        error: /is damaged/
+      })
+      t.equal(await contentOf(probe, id), 'as it is now\n')
+    }
     await writeFile(file, good)
     t.match(await restore(admin, path, { backup_id: backup.id }), { status: 'succeeded' })
+    t.equal(await contentOf(probe, id), content)
+    probe.beside = false
+    await writeContent(probe, id, 'as it is now\n')
+    t.match(await restore(admin, path, { backup_id: backup.id }), { status: 'succeeded', log: /it is whole/ })
     t.equal(await contentOf(probe, id), content)
   })
 

@@ -21,6 +21,7 @@ const probe: Probe = {
   holdCheck: never,
   restoreError: null,
   free: null,
+  beside: false,
   rows: null,
   checkError: null,
   engine: 'postgres',

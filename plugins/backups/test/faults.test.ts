@@ -23,7 +23,7 @@ import {
 
 const run = promisify(execFile)
 
-test('a dump that is not whole is no backup, and leaves nothing', { timeout: 120_000 }, async t => {
+test('a dump that is not whole is no backup, and leaves nothing', { timeout: 240_000 }, async t => {
   const opened = await openPlatform(t)
   const { k, admin, probe, project } = opened
   const id = await createDatabase(opened, 'Cut', lines(100_000))
@@ -58,7 +58,7 @@ test('a dump that is not whole is no backup, and leaves nothing', { timeout: 120
   t.match(await backUp(admin, path), { status: 'succeeded' })
 })
 
-test('a disk that is full fails it with what helps, and has room again', { timeout: 120_000 }, async t => {
+test('a disk that is full fails it with what helps, and has room again', { timeout: 240_000 }, async t => {
   if (process.getuid?.() !== 0) {
     process.stderr.write('skipped: only root mounts a small disk\n')
     return
@@ -82,7 +82,7 @@ test('a disk that is full fails it with what helps, and has room again', { timeo
   t.match(await backUp(admin, small), { status: 'succeeded' })
 })
 
-test('a destination that cuts off, refuses, is full or loses a file', { timeout: 200_000 }, async t => {
+test('a destination that cuts off, refuses, is full or loses a file', { timeout: 400_000 }, async t => {
   const s3 = await startS3Server(t)
   const opened = await openPlatform(t)
   const { admin, probe, project } = opened

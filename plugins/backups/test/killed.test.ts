@@ -50,7 +50,7 @@ async function killAt(t: Test, { k, probe }: Opened, line: string | (() => boole
   await until(
     () => (typeof line === 'string' ? said.includes(line) : line()),
     `the platform to be there (${typeof line === 'string' ? line : 'its store'})`,
-    60_000
+    150_000
   )
   child.kill('SIGKILL')
   await over
@@ -60,7 +60,7 @@ const partial = (name: string): boolean => name.endsWith('.part')
 
 test(
   'a platform that stops in the middle of a backup makes it after the start',
-  { timeout: 120_000 },
+  { timeout: 240_000 },
   async t => {
     const opened = await openPlatform(t)
     const { k, admin, probe, project } = opened
@@ -79,7 +79,7 @@ test(
 
 test(
   'one that is killed in the middle of a backup fails it, and leaves nothing half',
-  { timeout: 240_000 },
+  { timeout: 400_000 },
   async t => {
     const opened = await openPlatform(t)
     const { k, admin, probe, project } = opened
@@ -108,7 +108,7 @@ test(
 
 test(
   'one that is killed in the middle of an upload fails it, and leaves no part of it in the bucket',
-  { timeout: 240_000 },
+  { timeout: 400_000 },
   async t => {
     const s3 = await startS3Server(t)
     const opened = await openPlatform(t)
@@ -146,7 +146,7 @@ test(
 
 test(
   'one that is killed in the middle of a restore or of a drill does it again',
-  { timeout: 240_000 },
+  { timeout: 400_000 },
   async t => {
     const opened = await openPlatform(t)
     const { k, admin, probe, project } = opened

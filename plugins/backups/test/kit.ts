@@ -141,13 +141,20 @@ interface Run {
   readonly [field: string]: unknown
 }
 
+/** Some have tens of megabytes, on a machine that has other things to do. */
+const runMs = 120_000
+
 /** The newest of a list, once it has ended. */
 export async function ended(client: TestClient, list: string): Promise<Run> {
-  return await until(async () => {
-    const { body } = await client.get(list)
-    const [run] = body as unknown as Run[]
-    return run === undefined || run.status === 'running' ? undefined : run
-  }, `the newest of ${list} to end`)
+  return await until(
+    async () => {
+      const { body } = await client.get(list)
+      const [run] = body as unknown as Run[]
+      return run === undefined || run.status === 'running' ? undefined : run
+    },
+    `the newest of ${list} to end`,
+    runMs
+  )
 }
 
 export const pathOf = (project: string, database: string): string =>

@@ -29,6 +29,8 @@ export interface Probe {
   /** What restores reject with after some of the dump. */
   restoreError: string | null
   free: number | null
+  /** Whether a dump is read once, into something beside. */
+  beside: boolean
   /** Rows that a dump says it has; what is in the file otherwise. */
   rows: number | null
   checkError: string | null
@@ -53,6 +55,7 @@ export async function makeProbe(t: Test): Promise<Probe> {
     holdCheck: null,
     restoreError: null,
     free: null,
+    beside: false,
     rows: null,
     checkError: null,
     engine: 'postgres',
@@ -141,6 +144,10 @@ class ProbeSource implements BackupSource {
     }
     await pipeline(content, createWriteStream(beside))
     await rename(beside, this.#file(id))
+  }
+
+  restoresBeside() {
+    return this.probe.beside
   }
 
   async settle(id: string, what: 'backup' | 'restore' | 'check') {

@@ -9,7 +9,7 @@ import { createProject, ended, pathOf, restore } from './kit.js'
 
 const isThere = existsSync(join(import.meta.dirname, '../../databases/plugin.json'))
 
-test('a real PostgreSQL, in a bucket and back', { timeout: 400_000 }, async t => {
+test('a real PostgreSQL, in a bucket and back', { timeout: 900_000 }, async t => {
   if (!isThere) {
     process.stderr.write('skipped: the plugin "databases" is not there\n')
     return

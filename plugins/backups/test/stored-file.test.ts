@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm, truncate } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -75,6 +75,30 @@ test('a file that changes after it was verified fails at its end', async t => {
   }
   await t.rejects(read(), /is damaged: it is \d+ bytes long/)
   await t.rejects(verifyFile(storage, { ...file, key: 'nothing' }, { signal }), /is not there any more/)
+})
+
+test('a changed bit is found on the way by who has not verified the file first', async t => {
+  const { storage, folder } = await storageOf(t)
+  // Longer than what is read at once: the checksum is known at the end alone.
+  const dump = dumpOf(Readable.from(Array.from({ length: 8 }, () => randomBytes(mebibyte))))
+  const facts = await storeDump(storage, { key: 'file', dump, recipients: [recipient] }, { signal })
+  const file: StoredFile = { key: 'file', identity, ...facts }
+  const good = await readFile(join(folder, 'file'))
+  const read = async () => {
+    for await (const chunk of openFile(storage, file, { signal }).content) void chunk
+  }
+  for (const [at, words] of [
+    [10, /is damaged: it cannot be decrypted/],
+    [good.length >> 1, /is damaged: it cannot be decrypted/],
+    [good.length - 1, /is damaged/]
+  ] as const) {
+    const bad = Buffer.from(good)
+    bad.writeUInt8(bad.readUInt8(at) ^ 1, at)
+    await writeFile(join(folder, 'file'), bad)
+    await t.rejects(read(), words, `byte ${at}`)
+  }
+  await writeFile(join(folder, 'file'), good)
+  await t.resolves(read())
 })
 
 test('who stops reading leaves nothing open, and who aborts is told why', async t => {
