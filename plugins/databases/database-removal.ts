@@ -82,7 +82,7 @@ export class DatabaseRemoval {
 }
 
 /** Whether anything of it may be on an engine; what never was waits for none to be removed. */
-export const wasMade = ({
+const wasMade = ({
   container_id,
   image_reference,
   initialized_at

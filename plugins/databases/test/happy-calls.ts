@@ -1,4 +1,5 @@
 import { containerRuntime } from 'busbar/api/containers'
+import { logArchive } from 'busbar/api/logs'
 import {
   type HappyCall,
   type HappyCalls,
@@ -61,9 +62,16 @@ async function onContainer(fixture: HappyFixture): Promise<HappyCall> {
   return { ids: made }
 }
 
+/** What is asked of the plugin of logs is answered with 503 while that is off. */
+const ofLogs = ({ k }: HappyFixture): HappyCall => (k.isProvided(logArchive) ? {} : { expect: 503 })
+
 export const happyFixtures: HappyFixtures = async fixture => await create(fixture)
 
 export const happyCalls: HappyCalls = {
+  'GET /api/projects/{projectId}/databases/{databaseId}/volume': ({ k }) =>
+    k.isProvided(containerRuntime) ? {} : { expect: 503 },
+  'GET /api/projects/{projectId}/databases/{databaseId}/logs/history': ofLogs,
+  'GET /api/projects/{projectId}/databases/{databaseId}/logs/sessions': ofLogs,
   'POST /api/projects/{projectId}/databases': ({ unique }) => ({
     body: { name: unique('db'), ...image },
     expect: 202
