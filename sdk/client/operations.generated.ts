@@ -560,7 +560,7 @@ export interface Schemas {
     credentials?: Schemas['CreateDatabaseCredentials'] | null
     /** The image; required for `other` and not for anything else. */
     image?: string
-    /** The port that its server listens on; required for `other`. */
+    /** The port that its server listens on; required for `other`. 0 is as if not given. */
     container_port?: number | null
     /** Where it keeps its data, for `other`; `/data` unless given. Absolute, and not `/`. */
     data_dir?: string
@@ -843,7 +843,7 @@ export interface Schemas {
     enabled: boolean
     /** The port of 127.0.0.1 of the machine. */
     host_port: number
-    /** The host to open a tunnel to; empty where nobody has said it. */
+    /** The host to open a tunnel to: what is set, else the address of the machine; empty where neither is known. */
     ssh_host: string
     /** The user for that; empty where nobody has said it. */
     ssh_user: string
