@@ -1,0 +1,23 @@
+import { randomUUID } from 'node:crypto'
+import { test } from 'tap'
+import { requireDatabaseImages } from '../../../lab/database-images.js'
+import { startLab, untilRunning } from './lab.js'
+
+/** As many as there are workers for jobs that take long, in all. */
+const workers = 12
+
+test('servers of one owner that never answer keep nobody else waiting', async t => {
+  if (!(await requireDatabaseImages(t))) return
+  const { k, ann, all } = await startLab(t)
+  await k.configure('databases', { ready_seconds: 3600 })
+  const dead = { name: 'dead', type: 'other', image: 'redis:7', container_port: 81 }
+  for (let made = 0; made < workers; made += 1) t.equal((await ann.post(all, dead)).status, 202)
+  const ben = await k.as.session('ben')
+  const { body: project } = await ben.post('/api/projects', {
+    name: 'b',
+    slug: `b-${randomUUID().slice(0, 8)}`
+  })
+  const path = `/api/projects/${project.id}/databases`
+  const { body } = await ben.post(path, { name: 'alive', type: 'redis' })
+  await untilRunning(ben, `${path}/${body.id}`)
+})
