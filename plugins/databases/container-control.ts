@@ -24,8 +24,7 @@ export class ContainerControl {
 
   async start(projectId: ProjectId, id: string): Promise<void> {
     const { row, runtime, containerId } = await this.#locate(projectId, id)
-    await this.#start(runtime, row, containerId)
-    await this.parts.board.set(id, 'running')
+    if (await this.#start(runtime, row, containerId)) await this.parts.board.set(id, 'running')
   }
 
   async stop(projectId: ProjectId, id: string): Promise<void> {
@@ -39,9 +38,9 @@ export class ContainerControl {
     const { row, runtime, containerId } = await this.#locate(projectId, id)
     await this.#noteStop(id)
     const state = await runtime.inspect(containerId)
-    if (state?.status === 'running') await runtime.restart(containerId, stopGraceSeconds)
-    else await this.#start(runtime, row, containerId)
-    await this.parts.board.set(id, 'running')
+    const runs = state?.status === 'running'
+    if (runs) await runtime.restart(containerId, stopGraceSeconds)
+    if (runs || (await this.#start(runtime, row, containerId))) await this.parts.board.set(id, 'running')
   }
 
   /** Its data stays; settings of today, and the image of before. */
@@ -76,10 +75,19 @@ export class ContainerControl {
     return { status: isEnabled ? 'enabling' : 'disabling' }
   }
 
-  /** With limits that were set while it was stopped: its container has those that it was made with. */
-  async #start(runtime: ContainerRuntime, row: DatabaseRow, containerId: string): Promise<void> {
+  /**
+   * With limits that were set while it was stopped: its container has those that it was made with. False where it has ended already,
+   * which nothing can be limited in: events of the engine say so.
+   */
+  async #start(runtime: ContainerRuntime, row: DatabaseRow, containerId: string): Promise<boolean> {
     await runtime.start(containerId)
-    await applyLimits(runtime, containerId, row)
+    try {
+      await applyLimits(runtime, containerId, row)
+      return true
+    } catch (error) {
+      if ((await runtime.inspect(containerId))?.status === 'running') throw error
+      return false
+    }
   }
 
   async #noteStop(id: string): Promise<void> {

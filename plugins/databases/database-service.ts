@@ -6,7 +6,6 @@ import {
   bounded,
   type Clock,
   type Database,
-  type Jobs,
   type OptionalHandle,
   type Page,
   type ProjectId,
@@ -25,12 +24,13 @@ import type { CreateBody, DatabaseAnswer, UpdateBody } from './schemas.js'
 import type { SealedCredentials } from './sealed-credentials.js'
 import type { Settings } from './settings.js'
 import { databaseSlug, volumeOf } from './slug.js'
+import type { WorkQueue } from './work-queue.js'
 
 interface DatabaseServiceParts {
   readonly store: DatabaseStore
   readonly db: Database
   readonly clock: Clock
-  readonly jobs: Jobs
+  readonly queue: Pick<WorkQueue, 'enqueue'>
   readonly sealed: SealedCredentials
   readonly engines: EngineChoice
   readonly projects: ProjectDirectory
@@ -131,15 +131,14 @@ export class DatabaseService {
   }
 
   async enqueue(id: string, tx: Tx): Promise<void> {
-    await this.parts.jobs.enqueue('provision', { databaseId: id }, { key: id, queue: id }, tx)
+    await this.parts.queue.enqueue('provision', id, tx)
   }
 
   /** What lost its job, as one does that has failed too often, gets another; where there is one still, this one finds nothing to do. */
   async takeUp(signal: AbortSignal): Promise<void> {
-    const { store, jobs, clock } = this.parts
+    const { store, queue, clock } = this.parts
     while (!signal.aborted) {
-      for (const { id, task } of await store.unfinished())
-        await jobs.enqueue(task, { databaseId: id }, { key: id, queue: id })
+      for (const { id, task } of await store.unfinished()) await queue.enqueue(task, id)
       await pause(clock, takeUpEveryMs, signal)
     }
   }

@@ -75,6 +75,16 @@ export class DatabaseStore {
     return row?.slug
   }
 
+  /** The user whose project it is in. */
+  async ownerOf(id: string, tx?: Tx): Promise<string | undefined> {
+    const [row] = await this.db.sql<{ user_id: string }>(
+      `select p.user_id from $schema.database d join ${projectTable.name} p on p.id = d.project_id where d.id = ?`,
+      [id],
+      tx
+    )
+    return row?.user_id
+  }
+
   async insert(row: DatabaseRow, tx: Tx): Promise<void> {
     await this.db.table<DatabaseRow>('database', tx).insert(row)
   }

@@ -34,6 +34,7 @@ import { StatusFollower } from './status-follower.js'
 import type { UpgradeRunner } from './upgrade-runner.js'
 import { UpgradeService } from './upgrade-service.js'
 import { UpgradeStore } from './upgrade-store.js'
+import { WorkQueue } from './work-queue.js'
 
 export const needs = {
   db: kernel.database,
@@ -64,6 +65,7 @@ export interface Databases {
   readonly attachmentStore: AttachmentStore
   readonly impact: DeletionImpact
   readonly provisioner: Provisioner
+  readonly queue: WorkQueue
   readonly upgrades: UpgradeService
   /** Its code is loaded when something is upgraded. */
   readonly upgradeRunner: () => Promise<UpgradeRunner>
@@ -82,7 +84,8 @@ export function startDatabases({ use, config, log }: StartContext<typeof needs, 
   const board = new StatusBoard({ ...use, store })
   const servers = new ServerContainer({ ...use, store, engines, sealed, readySeconds: config.ready_seconds })
   const images = new ImageSource(use)
-  const databases = new DatabaseService({ ...use, store, engines, sealed, config })
+  const queue = new WorkQueue({ ...use, store })
+  const databases = new DatabaseService({ ...use, store, engines, sealed, queue, config })
   const attachmentStore = new AttachmentStore(use.db)
   const upgrades = new UpgradeStore(use.db)
   const provisioner = new Provisioner({ ...use, databases, store, board, images, servers, log })
@@ -105,7 +108,8 @@ export function startDatabases({ use, config, log }: StartContext<typeof needs, 
     removal: new DatabaseRemoval({ ...use, store, source: backupSource }),
     impact: new DeletionImpact({ ...use, databases }),
     provisioner,
-    upgrades: new UpgradeService({ ...use, upgrades, databases, board, engines, log }),
+    queue,
+    upgrades: new UpgradeService({ ...use, upgrades, databases, board, engines, queue, log }),
     upgradeRunner: async () => {
       const { UpgradeRunner: Runner } = await import('./upgrade-runner.js')
       return new Runner({

@@ -12,8 +12,8 @@ export function jobs(job: JobDeclarer<Databases>) {
     // A process that is killed in the middle costs one; what fails by itself is not tried again but for an engine that is away.
     attempts: 25,
     timeoutMs: provisionMs,
-    run: async ({ databaseId }, { attempt, signal }, { provisioner }) => {
-      await provisioner.run(databaseId, attempt, signal)
+    run: async ({ databaseId }, { attempt, signal }, { provisioner, queue }) => {
+      await queue.once(databaseId, async () => await provisioner.run(databaseId, attempt, signal))
     }
   })
   job<{ readonly databaseId: string }>({
@@ -21,8 +21,9 @@ export function jobs(job: JobDeclarer<Databases>) {
     lane: 'long',
     attempts: 25,
     timeoutMs: upgradeMs,
-    run: async ({ databaseId }, { signal }, { upgradeRunner }) => {
-      await (await upgradeRunner()).run(databaseId, signal)
+    run: async ({ databaseId }, { signal }, { upgradeRunner, queue }) => {
+      const runner = await upgradeRunner()
+      await queue.once(databaseId, async () => await runner.run(databaseId, signal))
     }
   })
 }

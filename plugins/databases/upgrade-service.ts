@@ -3,7 +3,6 @@ import type { ContainerRuntime } from 'busbar/api/containers'
 import {
   type Clock,
   type Database,
-  type Jobs,
   type Log,
   type OptionalHandle,
   type Page,
@@ -17,6 +16,7 @@ import { problems } from './problems.js'
 import type { UpgradeAnswer } from './schemas.js'
 import type { StatusBoard } from './status-board.js'
 import type { UpgradeStore } from './upgrade-store.js'
+import type { WorkQueue } from './work-queue.js'
 
 interface UpgradeServiceParts {
   readonly upgrades: UpgradeStore
@@ -24,7 +24,7 @@ interface UpgradeServiceParts {
   readonly board: StatusBoard
   readonly engines: EngineChoice
   readonly db: Database
-  readonly jobs: Jobs
+  readonly queue: Pick<WorkQueue, 'enqueue'>
   readonly clock: Clock
   readonly log: Log
   readonly runtime: OptionalHandle<ContainerRuntime>
@@ -37,7 +37,7 @@ export class UpgradeService {
   constructor(private readonly parts: UpgradeServiceParts) {}
 
   async begin(projectId: ProjectId, id: string, wanted: string | undefined): Promise<{ status: string }> {
-    const { upgrades, databases, board, engines, db, jobs, clock } = this.parts
+    const { upgrades, databases, board, engines, db, queue, clock } = this.parts
     const row = await databases.row(projectId, id)
     const target = wanted?.trim() ?? ''
     const engine = await engines.of(row.type)
@@ -73,7 +73,7 @@ export class UpgradeService {
         },
         tx
       )
-      await jobs.enqueue('upgrade', { databaseId: id }, { key: id, queue: id }, tx)
+      await queue.enqueue('upgrade', id, tx)
     })
     return { status: 'upgrading' }
   }

@@ -21,3 +21,14 @@ test('what a server that was given up has written since somebody started it is k
   const answer = async () => await redis('get', 'kept').catch(() => undefined)
   t.equal(await until(answer, 'the server of the new container'), 'yes')
 })
+
+test('a start of what ends at once is answered, and its status says how it ended', async t => {
+  if (!(await requireDatabaseImages(t))) return
+  const { ann, all } = await startLab(t)
+  // Its server has no configuration in this image.
+  const made = await ann.post(all, { name: 'loop', type: 'other', image: 'nginx:lab', container_port: 80 })
+  const path = `${all}/${made.body.id}`
+  await untilStatus(ann, path, 'failed')
+  for (const action of ['start', 'stop', 'restart', 'stop'])
+    t.equal((await ann.post(`${path}/${action}`)).status, 200, action)
+})
