@@ -62,7 +62,7 @@ test('a PostgreSQL database', async t => {
         .inspect()
       t.match(Config.Labels, { 'managed-by': 'busbar', 'database-id': id })
       t.match(HostConfig.RestartPolicy, { Name: 'unless-stopped' })
-      t.ok(HostConfig.SecurityOpt?.includes('no-new-privileges'), `${HostConfig.SecurityOpt}`)
+      t.ok(HostConfig.SecurityOpt?.includes('no-new-privileges:true'), `${HostConfig.SecurityOpt}`)
       t.same(HostConfig.PortBindings ?? {}, {})
       t.match(
         Mounts.map(({ Name, Destination }) => [Name, Destination]),
