@@ -53,7 +53,14 @@ export function checkedName(
 const isPlainName = (name: string): boolean => nameShape.test(name) && !name.startsWith('-')
 
 /** What it is called, where that can be the name of a database; else as much of it as can. */
-export function databaseNameOf(name: string, longest: number, faultOf: Fault = noFault): string {
+export function databaseNameOf(
+  name: string,
+  longest: number,
+  faultOf: Fault = noFault,
+  /** In lower case: names that the server keeps for itself, of which a part would mean nothing. */
+  own: readonly string[] = []
+): string {
+  if (own.includes(name.trim().toLowerCase())) return 'app'
   const fits = (text: string): boolean => text.length <= longest && faultOf(text) === undefined
   // Whole characters: half of one is none.
   const characters = [...name.trim()].slice(0, longest)

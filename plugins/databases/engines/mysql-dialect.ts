@@ -141,7 +141,7 @@ export function mysqlDialect(prefix: 'MYSQL' | 'MARIADB'): DatabaseEngine {
         password: checkedPassword('password', wanted.password, passwordFault) ?? password(),
         database:
           checkedName(wanted.database_name, { longest: longestName, faultOf: nameFault }) ??
-          databaseNameOf(name, longestName, nameFault)
+          databaseNameOf(name, longestName, nameFault, ownNames)
       }
     },
     dataPath: () => '/var/lib/mysql',

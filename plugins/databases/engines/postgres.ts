@@ -5,11 +5,12 @@ import { choiceEnv, wantedFunction } from './dump-choice.js'
 import { majorOf, olderMajor } from './version.js'
 
 const longestName = 63
+const ownNames = ['template0', 'template1']
 
 /** It cuts longer ones off without a word, and what is looked for by the whole name is not found then. */
 const nameFault = (name: string): string | undefined => {
   if (Buffer.byteLength(name) > longestName) return `must have at most ${longestName} bytes in UTF-8`
-  return ['template0', 'template1'].includes(name)
+  return ownNames.includes(name)
     ? 'must not be template0 or template1, of which the server makes others'
     : undefined
 }
@@ -89,7 +90,7 @@ export const engine: DatabaseEngine = {
     password: checkedPassword('password', wanted.password) ?? password(),
     database:
       checkedName(wanted.database_name, { longest: longestName, faultOf: nameFault }) ??
-      databaseNameOf(name, longestName, nameFault)
+      databaseNameOf(name, longestName, nameFault, ownNames)
   }),
   dataPath: ({ version }) => {
     const major = majorOf(version)
