@@ -20,7 +20,7 @@ export async function filledPostgres(lab: Lab, version = '14'): Promise<Made> {
 }
 
 /** Signed in at the server that serves now, by the address of its container. */
-export async function signedIn({ k, ann }: Pick<Lab, 'k' | 'ann'>, made: Made): Promise<pg.Client> {
+async function signedIn({ k, ann }: Pick<Lab, 'k' | 'ann'>, made: Made): Promise<pg.Client> {
   const { body } = await ann.get(`${made.path}/credentials/reveal`)
   const { host, port } = await k.service(containerRuntime).dial(await containerOf(k, made.id), 5432)
   const client = new pg.Client({
