@@ -83,15 +83,31 @@ test('two backups of one second never have one file', { timeout: 120_000 }, asyn
       path,
       destination: { name: 'Again', provider: 'local' }
     })
-    const runs = [first.run, second.run, async () => await backUp(admin, path)]
-    const made = []
-    for (const run of runs) {
+    const schedule = (id: string) => `${path}/backup-configs/${id}/run`
+    const made: Array<{ readonly content: string; readonly backup: { readonly id: string } }> = []
+    for (const url of [schedule(first.id), schedule(second.id), `${path}/backups`]) {
       const content = lines(50)
       await writeContent(probe, id, content)
-      made.push({ content, backup: await run() })
+      t.equal((await admin.post(url)).status, 202)
+      // The clock stands still: the newest of the list is any of them.
+      const backup = await until(async () => {
+        const all: Array<{ id: string; status: string }> = (await admin.get(`${path}/backups`)).body
+        return all.some(({ status }) => status === 'running')
+          ? undefined
+          : all.find(one => made.every(({ backup: { id: known } }) => known !== one.id))
+      }, 'the backup to end')
+      t.match(backup, { status: 'succeeded' })
+      made.push({ content, backup })
     }
     for (const { content, backup } of made) {
-      t.match(await restore(admin, path, { backup_id: backup.id }), { status: 'succeeded' })
+      t.equal((await admin.post(`${path}/restore`, { backup_id: backup.id })).status, 202)
+      await until(
+        async () =>
+          (await admin.get(`${path}/restores`)).body.every(
+            ({ status }: { status: string }) => status !== 'running'
+          ),
+        'the restore to end'
+      )
       t.equal(await contentOf(probe, id), content)
     }
   })
