@@ -9,32 +9,32 @@ import { serviceCounters } from 'busbar/api/platform'
 import { projectDirectory } from 'busbar/api/projects'
 import { type Contributor, kernel, optional, type StartContext } from 'busbar/sdk'
 import { databaseEngines } from './api.js'
-import { AttachmentService } from './attachment-service.js'
-import { AttachmentStore } from './attachment-store.js'
-import type { BackupRunner } from './backup-runner.js'
-import { DatabaseBackupSource } from './backup-source.js'
-import { ContainerControl } from './container-control.js'
-import { DatabaseRemoval } from './database-removal.js'
-import { DatabaseService } from './database-service.js'
-import { DatabaseStore } from './database-store.js'
-import { DeletionImpact } from './deletion-impact.js'
-import { EngineChoice } from './engine-choice.js'
+import { AttachmentService } from './attachments/attachment-service.js'
+import { AttachmentStore } from './attachments/attachment-store.js'
+import type { BackupRunner } from './backups/backup-runner.js'
+import { DatabaseBackupSource } from './backups/backup-source.js'
+import { LeftWork } from './backups/left-work.js'
+import { EngineChoice } from './engines/engine-choice.js'
 import { builtInEngines } from './engines/kinds.js'
-import { ExternalPorts } from './external-ports.js'
-import { ImageSource } from './image-source.js'
-import { LeftWork } from './left-work.js'
 import { problems } from './problems.js'
-import { Provisioner } from './provisioner.js'
-import { SealedCredentials } from './sealed-credentials.js'
-import { ServerContainer } from './server-container.js'
+import { DatabaseRemoval } from './records/database-removal.js'
+import { DatabaseService } from './records/database-service.js'
+import { DatabaseStore } from './records/database-store.js'
+import { DeletionImpact } from './records/deletion-impact.js'
+import { SealedCredentials } from './records/sealed-credentials.js'
+import { ContainerControl } from './servers/container-control.js'
+import { ExternalPorts } from './servers/external-ports.js'
+import { ImageSource } from './servers/image-source.js'
+import { Provisioner } from './servers/provisioner.js'
+import { ServerContainer } from './servers/server-container.js'
+import { WorkQueue } from './servers/work-queue.js'
 import type { Settings } from './settings.js'
-import { StatusBoard } from './status-board.js'
-import { countByStatus } from './status-counts.js'
-import { StatusFollower } from './status-follower.js'
-import type { UpgradeRunner } from './upgrade-runner.js'
-import { UpgradeService } from './upgrade-service.js'
-import { UpgradeStore } from './upgrade-store.js'
-import { WorkQueue } from './work-queue.js'
+import { StatusBoard } from './status/status-board.js'
+import { countByStatus } from './status/status-counts.js'
+import { StatusFollower } from './status/status-follower.js'
+import type { UpgradeRunner } from './upgrades/upgrade-runner.js'
+import { UpgradeService } from './upgrades/upgrade-service.js'
+import { UpgradeStore } from './upgrades/upgrade-store.js'
 
 export const needs = {
   db: kernel.database,
@@ -95,7 +95,7 @@ export function startDatabases({ use, config, log }: StartContext<typeof needs, 
     databases,
     sealed,
     runner: async (): Promise<BackupRunner> => {
-      const { BackupRunner: Runner } = await import('./backup-runner.js')
+      const { BackupRunner: Runner } = await import('./backups/backup-runner.js')
       return new Runner({ ...use, store, board, engines, images, servers, sealed, provisioner, log })
     }
   })
@@ -111,7 +111,7 @@ export function startDatabases({ use, config, log }: StartContext<typeof needs, 
     queue,
     upgrades: new UpgradeService({ ...use, upgrades, databases, board, engines, queue, log }),
     upgradeRunner: async () => {
-      const { UpgradeRunner: Runner } = await import('./upgrade-runner.js')
+      const { UpgradeRunner: Runner } = await import('./upgrades/upgrade-runner.js')
       return new Runner({
         ...use,
         upgrades,

@@ -1,7 +1,7 @@
 import type { ResourceDeclarer } from 'busbar/sdk'
 import { databaseTeardown } from './api.js'
-import type { DatabaseRow } from './database-row.js'
 import type { Databases } from './databases.js'
+import type { DatabaseRow } from './records/database-row.js'
 
 export function resources(resource: ResourceDeclarer<Databases>) {
   resource<DatabaseRow>({

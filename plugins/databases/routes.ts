@@ -1,10 +1,8 @@
 import { containerProblems } from 'busbar/api/containers'
 import { allow, described, maybe, object, type RouteDeclarer, reply, statusResponse, Type } from 'busbar/sdk'
-import { actionRoutes } from './action-routes.js'
 import { inDatabase } from './api.js'
-import { attachmentRoutes } from './attachment-routes.js'
+import { attachmentRoutes } from './attachments/attachment-routes.js'
 import type { Databases } from './databases.js'
-import { logRoutes } from './log-routes.js'
 import { invalidField, onOne, problems } from './problems.js'
 import {
   createBody,
@@ -15,7 +13,9 @@ import {
   updateBody,
   volumeAnswer
 } from './schemas.js'
-import { upgradeRoutes } from './upgrade-routes.js'
+import { actionRoutes } from './servers/action-routes.js'
+import { logRoutes } from './servers/log-routes.js'
+import { upgradeRoutes } from './upgrades/upgrade-routes.js'
 
 const group = 'Databases'
 const all = '/api/projects/:projectId/databases'

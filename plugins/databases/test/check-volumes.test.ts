@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { checkVolumeOf, databaseSlug, isCheckVolume, nextVolumeOf, volumeOf } from '../slug.js'
+import { checkVolumeOf, databaseSlug, isCheckVolume, nextVolumeOf, volumeOf } from '../records/slug.js'
 
 test('a drill takes its own volumes away, and no other, whatever a database is called', async t => {
   const id = 'ab12cd34-0000-4000-8000-000000000000'
