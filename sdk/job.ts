@@ -16,7 +16,7 @@ export interface JobSpec<P, Self> {
    * It waits for machines of tenants, which answer when they like. A plugin with such a job has half of a lane's workers at most,
    * as third-party plugins have: whoever keeps it waiting keeps nobody else from working. Default false.
    */
-  readonly isHeldUp?: boolean
+  readonly waitsForTenants?: boolean
   readonly run: (payload: P, context: JobContext, self: Self) => Promise<void>
 }
 

@@ -33,8 +33,9 @@ export class SamplerOnDemand {
 
   /** Says that the event loop turns; `beat` is one more than the last. */
   beat(beat: number, now: number): void {
+    if (this.#sampler === undefined) return
     if (now >= this.#until) void this.close()
-    else this.#sampler?.beat(beat)
+    else this.#sampler.beat(beat)
   }
 
   /** What ran after a beat, when it was seen. */

@@ -33,6 +33,7 @@ import { Deletions } from './runs/deletions.js'
 import { Storages } from './runs/storages.js'
 import type { Settings } from './settings.js'
 import { Orphans } from './sources/orphans.js'
+import { OwnerQueues } from './sources/owner-queues.js'
 import { ProjectRemoval } from './sources/project-removal.js'
 import { SourceStore } from './sources/source-store.js'
 import { Sources } from './sources/sources.js'
@@ -84,7 +85,7 @@ export function startBackups({ use, config, log }: StartContext<typeof needs, Se
   const configStore = new ConfigStore(db)
   const destinationStore = new DestinationStore(db)
   const deletionStore = new DeletionStore(db)
-  const shared = { ...use, log, sources, sourceStore }
+  const shared = { ...use, log, sources, sourceStore, queues: new OwnerQueues(db) }
   const destinations = new DestinationService({ ...use, store: destinationStore })
   const storages = new Storages({ destinations, root, platform: use.platform })
   const keys = new KeyRing({ ...use, log })

@@ -12,7 +12,7 @@ export function jobs(job: JobDeclarer<Backups>) {
     name: 'backup',
     lane: 'long',
     attempts: 5,
-    isHeldUp: true,
+    waitsForTenants: true,
     timeoutMs: runLimitMs,
     run: async ({ backupId }, { signal }, { runner }) => {
       await runner.run(backupId, signal)
@@ -22,7 +22,7 @@ export function jobs(job: JobDeclarer<Backups>) {
     name: 'restore',
     lane: 'long',
     attempts: 5,
-    isHeldUp: true,
+    waitsForTenants: true,
     timeoutMs: runLimitMs,
     run: async ({ restoreId }, { signal }, { restoreRunner }) => {
       await restoreRunner.run(restoreId, signal)
@@ -32,7 +32,7 @@ export function jobs(job: JobDeclarer<Backups>) {
     name: 'drill',
     lane: 'long',
     attempts: 5,
-    isHeldUp: true,
+    waitsForTenants: true,
     timeoutMs: runLimitMs,
     run: async ({ backupId }, { signal }, { drills }) => {
       await drills.run(backupId, signal)
@@ -55,7 +55,7 @@ export function jobs(job: JobDeclarer<Backups>) {
   job<{ readonly backupId: string }>({
     name: 'erase',
     attempts: 8,
-    isHeldUp: true,
+    waitsForTenants: true,
     run: async ({ backupId }, { signal }, { deletions }) => {
       await deletions.erase(backupId, signal)
     }

@@ -12,6 +12,7 @@ export function jobs(job: JobDeclarer<Databases>) {
     // A process that is killed in the middle costs one; what fails by itself is not tried again but for an engine that is away.
     attempts: 25,
     timeoutMs: provisionMs,
+    waitsForTenants: true,
     run: async ({ databaseId }, { attempt, signal }, { provisioner, queue }) => {
       await queue.once(databaseId, async () => await provisioner.run(databaseId, attempt, signal))
     }
@@ -21,6 +22,7 @@ export function jobs(job: JobDeclarer<Databases>) {
     lane: 'long',
     attempts: 25,
     timeoutMs: upgradeMs,
+    waitsForTenants: true,
     run: async ({ databaseId }, { signal }, { upgradeRunner, queue }) => {
       const runner = await upgradeRunner()
       await queue.once(databaseId, async () => await runner.run(databaseId, signal))

@@ -14,6 +14,7 @@ import type { DumpReader } from '../restores/dump-reader.js'
 import { eventOf } from '../runs/backup-runner.js'
 import type { BackupRow, BackupStore } from '../runs/backup-store.js'
 import { runFailure } from '../runs/run-failure.js'
+import type { OwnerQueues } from '../sources/owner-queues.js'
 import { removedOf, type SourceRow, type SourceStore } from '../sources/source-store.js'
 import type { Sources } from '../sources/sources.js'
 import type { DrillStore } from './drill-store.js'
@@ -21,6 +22,7 @@ import type { DrillStore } from './drill-store.js'
 interface DrillParts {
   readonly db: Database
   readonly jobs: Jobs
+  readonly queues: OwnerQueues
   readonly events: Events
   readonly secrets: Secrets
   readonly clock: Clock
@@ -95,11 +97,12 @@ export class DrillService {
     )
   }
 
-  /** One after another, as each takes as much as a database does. */
   async #begin(id: string, tx: Tx): Promise<boolean> {
-    const { store, jobs } = this.parts
-    if (!(await store.begin(id, tx))) return false
-    await jobs.enqueue('drill', { backupId: id }, { key: `drill/${id}`, queue: 'drills' }, tx)
+    const { store, jobs, queues } = this.parts
+    const sourceId = await store.begin(id, tx)
+    if (sourceId === undefined) return false
+    const queue = await queues.of('drill', sourceId, tx)
+    await jobs.enqueue('drill', { backupId: id }, { key: `drill/${id}`, queue }, tx)
     return true
   }
 

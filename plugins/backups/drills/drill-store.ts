@@ -21,15 +21,15 @@ export class DrillStore {
     return row
   }
 
-  /** False where one is under way, or it cannot be. */
-  async begin(id: string, tx: Tx): Promise<boolean> {
-    const rows = await this.db.sql(
+  /** What it is a backup of; undefined where one is under way, or it cannot be. */
+  async begin(id: string, tx: Tx): Promise<string | undefined> {
+    const [row] = await this.db.sql<{ source_id: string }>(
       `update $schema.backup set proof = 'running', proof_error = null
-      where id = :id and status = 'succeeded' and deleting_at is null and proof <> 'running' returning id`,
+      where id = :id and status = 'succeeded' and deleting_at is null and proof <> 'running' returning source_id`,
       { id },
       tx
     )
-    return rows.length > 0
+    return row?.source_id
   }
 
   async proven(id: string, proof: Proof): Promise<void> {

@@ -14,6 +14,7 @@ import type { SourceKind } from '../api.js'
 import { problems } from '../problems.js'
 import { blueprintPlace } from '../runs/backup-runner.js'
 import type { BackupOfSource, BackupStore } from '../runs/backup-store.js'
+import type { OwnerQueues } from '../sources/owner-queues.js'
 import { removedOf, type SourceStore } from '../sources/source-store.js'
 import type { Sources } from '../sources/sources.js'
 import type { RestoreRow, RestoreStore } from './restore-store.js'
@@ -21,6 +22,7 @@ import type { RestoreRow, RestoreStore } from './restore-store.js'
 interface RestoreServiceParts {
   readonly db: Database
   readonly jobs: Jobs
+  readonly queues: OwnerQueues
   readonly clock: Clock
   readonly secrets: Secrets
   readonly store: RestoreStore
@@ -91,7 +93,7 @@ export class RestoreService {
     backup: BackupOfSource,
     { isNew = false } = {}
   ): Promise<void> {
-    const { db, jobs, clock, store, backups, sourceStore } = this.parts
+    const { db, jobs, queues, clock, store, backups, sourceStore } = this.parts
     const id = randomUUID()
     await db.transaction(async (tx: Tx) => {
       const source = await sourceStore.hold(kind, resource, tx)
@@ -104,7 +106,8 @@ export class RestoreService {
       // It is not deleted meanwhile: who deletes it looks for this row, under the same lock.
       if (!(await backups.lock(backup.id, tx))) throw problems.notFound({ backupId: backup.id })
       await store.insert({ id, source_id: source.id, backup_id: backup.id, started_at: clock.now() }, tx)
-      await jobs.enqueue('restore', { restoreId: id }, { key: `restore/${id}` }, tx)
+      const queue = await queues.of('restore', source.id, tx)
+      await jobs.enqueue('restore', { restoreId: id }, { key: `restore/${id}`, queue }, tx)
     })
   }
 }

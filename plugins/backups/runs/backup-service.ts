@@ -12,6 +12,7 @@ import {
 import type { BackupResource, SourceKind } from '../api.js'
 import { problems } from '../problems.js'
 import type { RestoreStore } from '../restores/restore-store.js'
+import type { OwnerQueues } from '../sources/owner-queues.js'
 import type { SourceStore } from '../sources/source-store.js'
 import type { Sources } from '../sources/sources.js'
 import type { BackupRunner } from './backup-runner.js'
@@ -20,6 +21,7 @@ import type { BackupOfSource, BackupRow, BackupStore, NewBackup } from './backup
 interface BackupServiceParts {
   readonly db: Database
   readonly jobs: Jobs
+  readonly queues: OwnerQueues
   readonly clock: Clock
   readonly log: Log
   readonly store: BackupStore
@@ -120,7 +122,7 @@ export class BackupService {
     plan: BackupPlan,
     isToRun = true
   ): Promise<string> {
-    const { db, jobs, store, restores, sourceStore } = this.parts
+    const { db, jobs, queues, store, restores, sourceStore } = this.parts
     const id = randomUUID()
     await db.transaction(async tx => {
       const source = await sourceStore.hold(kind, resource, tx)
@@ -128,7 +130,9 @@ export class BackupService {
       if (await store.running(source.id, tx)) throw problems.busy()
       if (await restores.running(source.id, tx)) throw problems.restoreBusy()
       await store.insert(this.#rowOf(id, source.id, resource.version, plan), tx)
-      if (isToRun) await jobs.enqueue('backup', { backupId: id }, { key: `backup/${id}` }, tx)
+      if (!isToRun) return
+      const queue = await queues.of('backup', source.id, tx)
+      await jobs.enqueue('backup', { backupId: id }, { key: `backup/${id}`, queue }, tx)
     })
     return id
   }
