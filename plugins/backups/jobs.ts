@@ -31,11 +31,12 @@ export function jobs(job: JobDeclarer<Backups>) {
   job<{ readonly backupId: string }>({
     name: 'drill',
     lane: 'long',
-    attempts: 5,
+    // More than it takes up itself: the record is to say that it has given up.
+    attempts: 25,
     waitsForTenants: true,
     timeoutMs: runLimitMs,
-    run: async ({ backupId }, { signal }, { drills }) => {
-      await drills.run(backupId, signal)
+    run: async ({ backupId }, { attempt, signal }, { drills }) => {
+      await drills.run(backupId, attempt, signal)
     }
   })
   job<{ readonly configId: string }>({

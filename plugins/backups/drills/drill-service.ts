@@ -35,6 +35,8 @@ interface DrillParts {
 }
 
 const settleMs = 120_000
+/** A copy that ends the platform does so each time. */
+const mostAttempts = 5
 
 /** Proves backups: each is restored into a throwaway copy, which is asked. */
 export class DrillService {
@@ -55,7 +57,7 @@ export class DrillService {
   }
 
   /** The job; what a process has left that died is taken away first. It never rejects for what fails in it. */
-  async run(id: string, signal: AbortSignal): Promise<void> {
+  async run(id: string, attempt: number, signal: AbortSignal): Promise<void> {
     const { backups, sourceStore, store, clock, log, secrets, db, events } = this.parts
     const backup = await backups.open(id)
     const row = backup === undefined ? undefined : await sourceStore.find(backup.source_id)
@@ -64,6 +66,7 @@ export class DrillService {
     const ms = (): number => Math.round(clock.elapsed() - since)
     try {
       await this.#settle(row)
+      if (attempt > mostAttempts) throw new Error('the platform ended each time that the drill was under way')
       const { rows, detail } = await this.#check(backup, row, signal)
       if (backup.rows !== null && rows < backup.rows)
         throw new Error(`the copy has ${rows} rows, and ${backup.rows} were backed up`)

@@ -117,6 +117,8 @@ export const createBackups: Migration = {
       status text not null check (status in ('running', 'succeeded', 'failed')),
       started_at timestamptz(3) not null,
       begun_at timestamptz(3),
+      -- What was in its target is gone since: it is not begun again.
+      restored_at timestamptz(3),
       -- How often it was taken up.
       attempts integer not null default 0,
       finished_at timestamptz(3),

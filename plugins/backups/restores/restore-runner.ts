@@ -48,6 +48,12 @@ export class RestoreRunner {
     const runLog = new RunLog(clock, text => secrets.clean(text), restore.log)
     const attempts = await store.take(id, clock.now())
     if (attempts === undefined) return
+    if (restore.restored_at !== null) {
+      // It serves since then, and what was written to it meanwhile would be gone with another one.
+      await this.#settle(row)
+      await this.#end(restore, row, null, runLog)
+      return
+    }
     if (restore.begun_at !== null) {
       await this.#settle(row)
       if (attempts > mostAttempts) {
@@ -78,7 +84,7 @@ export class RestoreRunner {
   }
 
   async #work(restore: RestoreRow, row: SourceRow, runLog: RunLog, signal: AbortSignal): Promise<void> {
-    const { sources, backups, reader } = this.parts
+    const { sources, backups, reader, store, clock } = this.parts
     const say = (message: string): void => {
       runLog.say(message)
     }
@@ -97,6 +103,7 @@ export class RestoreRunner {
       say(`it is restored into ${resource.name}`)
       await source.restore(row.resource_id, dump, { signal, say })
     })
+    await store.restored(restore.id, clock.now())
     say('it is restored')
   }
 

@@ -7,13 +7,16 @@ export interface RestoreRow {
   readonly status: 'running' | 'succeeded' | 'failed'
   readonly started_at: Date
   readonly begun_at: Date | null
+  /** Since when what is restored serves, and takes what is written to it. */
+  readonly restored_at: Date | null
   readonly attempts: number
   readonly finished_at: Date | null
   readonly error: string | null
   readonly log: string
 }
 
-const columns = 'id, source_id, backup_id, status, started_at, begun_at, attempts, finished_at, error, log'
+const columns =
+  'id, source_id, backup_id, status, started_at, begun_at, restored_at, attempts, finished_at, error, log'
 
 /** All SQL on restores. */
 export class RestoreStore {
@@ -72,6 +75,10 @@ export class RestoreStore {
       `update $schema.restore set begun_at = null, attempts = attempts - 1, log = :log where id = :id and status = 'running'`,
       { id, log }
     )
+  }
+
+  async restored(id: string, at: Date): Promise<void> {
+    await this.db.sql('update $schema.restore set restored_at = :at where id = :id', { id, at })
   }
 
   async writeLog(id: string, log: string): Promise<void> {

@@ -3,12 +3,15 @@ import { type Probe, probePlugin } from './probe.js'
 
 /** A platform in a process of its own, which stands still in the middle of its work until it is killed. */
 const [, , given = '{}'] = process.argv
-const { directory, databaseUrl, probeDirectory, isFlowing } = JSON.parse(given) as Record<
+const { directory, databaseUrl, probeDirectory, stands } = JSON.parse(given) as Record<
   'directory' | 'databaseUrl' | 'probeDirectory',
   string
-> & { readonly isFlowing: boolean }
-/** Where it is somebody else who stands still, nothing does here. */
-const never = isFlowing ? null : new Promise<void>(() => {})
+> & {
+  /** Where it does; `outside`: it is somebody else who does. */
+  readonly stands: 'in work' | 'behind a restore' | 'outside'
+}
+const never = new Promise<void>(() => {})
+const inWork = stands === 'in work' ? never : null
 const probe: Probe = {
   directory: probeDirectory,
   calls: [],
@@ -16,9 +19,10 @@ const probe: Probe = {
   restoreRefusal: null,
   endError: null,
   failAfter: null,
-  hold: never,
-  holdRestore: never,
-  holdCheck: never,
+  hold: inWork,
+  holdRestore: inWork,
+  holdCheck: inWork,
+  holdSettle: stands === 'behind a restore' ? never : null,
   restoreError: null,
   free: null,
   beside: false,

@@ -29,7 +29,12 @@ async function killAt(t: Test, { k, probe }: Opened, line: string | (() => boole
     directory: k.state.directory,
     databaseUrl: k.state.database.url,
     probeDirectory: probe.directory,
-    isFlowing: typeof line !== 'string'
+    stands:
+      typeof line !== 'string'
+        ? 'outside'
+        : line.startsWith('settle restore')
+          ? 'behind a restore'
+          : 'in work'
   }
   const child: ChildProcess = spawn(
     process.execPath,
@@ -178,5 +183,37 @@ test(
       'the drill to end',
       90_000
     )
+  }
+)
+
+test(
+  'a restore that was whole when the platform was killed is not done again: what was written since stays',
+  { timeout: 400_000 },
+  async t => {
+    const opened = await openPlatform(t)
+    const { k, admin, probe, project } = opened
+    const id = await createDatabase(opened, 'Whole', lines(1_000))
+    const path = pathOf(project, id)
+    const { id: backupId } = await backUp(admin, path)
+    await k.holdJobs('backups')
+    await admin.post(`${path}/restore`, { backup_id: backupId })
+    await k.stop()
+    await killAt(t, opened, `settle restore ${id}`)
+    await writeContent(probe, id, 'acknowledged since\n')
+    probe.calls.length = 0
+    const second = await startWith(t, probe, { state: k.state })
+    const again = await second.as.session()
+    const restored = await until(
+      async () => {
+        const [newest] = (await again.get(`${path}/restores`)).body
+        return newest.status === 'running' ? undefined : newest
+      },
+      'the restore to end',
+      90_000
+    )
+    t.match(restored, { status: 'succeeded' })
+    t.notOk(probe.calls.includes(`restore ${id}`))
+    t.ok(probe.calls.includes(`settle restore ${id}`), 'what it has changed was put back')
+    t.equal(await contentOf(probe, id), 'acknowledged since\n')
   }
 )

@@ -26,6 +26,8 @@ export interface Probe {
   holdRestore: Promise<void> | null
   /** Drills wait for it before they read. */
   holdCheck: Promise<void> | null
+  /** What is put back behind a restore waits for it. */
+  holdSettle: Promise<void> | null
   /** What restores reject with after some of the dump. */
   restoreError: string | null
   free: number | null
@@ -53,6 +55,7 @@ export async function makeProbe(t: Test): Promise<Probe> {
     hold: null,
     holdRestore: null,
     holdCheck: null,
+    holdSettle: null,
     restoreError: null,
     free: null,
     beside: false,
@@ -152,6 +155,7 @@ class ProbeSource implements BackupSource {
 
   async settle(id: string, what: 'backup' | 'restore' | 'check') {
     this.probe.calls.push(`settle ${what} ${id}`)
+    if (what === 'restore') await this.probe.holdSettle
     await rm(`${this.#file(id)}.beside`, { force: true })
   }
 
