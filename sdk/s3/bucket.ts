@@ -9,7 +9,11 @@ import { patiently } from './patience.js'
 import { S3Error, type S3Object, type S3Settings } from './settings.js'
 
 /** The client takes a while to load and some memory: only who has a remote pays for it. */
-const loadSdk = async () => await import('@aws-sdk/client-s3')
+const loadSdk = async () => {
+  // Its version is pinned to one that runs here: what it says of later ones is nothing for operators.
+  process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true'
+  return await import('@aws-sdk/client-s3')
+}
 type Sdk = Awaited<ReturnType<typeof loadSdk>>
 
 /** 10 000 parts are the most that a store takes: 160 GiB. */
