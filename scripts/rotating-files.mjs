@@ -86,7 +86,7 @@ const families = [
   {
     title: 'databases of several engines, and their faults',
     files:
-      /^plugins\/(?:databases\/test\/(?:upgrade|backups|crash|engine-crash|faults|short-disk|some-databases|engines|owners-turns)|backups\/test\/(?:real-postgres|killed|faults))\.test\.ts$/,
+      /^plugins\/(?:databases\/test\/(?:upgrade|backups|(?:upgrade-|engine-)?crash|deleted-while-busy|faults|short-disk|some-databases|engines|owners-turns)|backups\/test\/(?:real-postgres|killed|faults))\.test\.ts$/,
     always: ['plugins/databases/test/upgrade.test.ts', 'plugins/backups/test/real-postgres.test.ts'],
     others: 3
   }

@@ -1,63 +1,10 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { containerRuntime } from 'busbar/api/containers'
 import { createTestKernel, type TestKernel, until } from 'busbar/sdk/testing'
-import { type Test, test } from 'tap'
+import { test } from 'tap'
 import { requireDatabaseImages } from '../../../lab/database-images.js'
-import { createDatabase, type Lab, removeAll, runIn, untilRunning } from './lab.js'
-
-const longMs = 420_000
-
-/** Runs a platform on this state until what it says matches, and kills it there; the path of the database. */
-async function killedAt(
-  state: TestKernel['state'],
-  asked: { readonly path: string; readonly post: string; readonly body: object },
-  moment: RegExp
-): Promise<string> {
-  const child = spawn(
-    process.execPath,
-    [
-      `--import=${new URL('../../../scripts/test-loader.mjs', import.meta.url).href}`,
-      '--conditions=busbar-source',
-      fileURLToPath(new URL('crash-child.ts', import.meta.url)),
-      JSON.stringify({ url: state.database.url, directory: state.directory, ...asked })
-    ],
-    { stdio: ['ignore', 'pipe', 'inherit'] }
-  )
-  let path = asked.path
-  const end = setTimeout(() => child.kill('SIGKILL'), longMs)
-  try {
-    for await (const line of createInterface({ input: child.stdout })) {
-      if (!line.startsWith('{')) continue
-      const said = JSON.parse(line) as { path?: string; begun?: number; detail?: string }
-      if (said.path !== undefined) path = said.path
-      if (said.detail !== undefined && moment.test(said.detail)) return path
-    }
-    throw new Error(`it ended, or took too long, before it said ${moment}`)
-  } finally {
-    clearTimeout(end)
-    child.kill('SIGKILL')
-    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
-  }
-}
-
-async function projectOf(k: TestKernel): Promise<Lab> {
-  const ann = await k.as.session('ann')
-  const { body } = await ann.post('/api/projects', { name: 'x', slug: `t-${Date.now().toString(36)}` })
-  return { k, ann, projectId: body.id, all: `/api/projects/${body.id}/databases` }
-}
-
-/** Goes on with what a killed platform has left. */
-async function goOn(t: Test, state: TestKernel['state']): Promise<TestKernel> {
-  const k = await createTestKernel({ state })
-  t.teardown(async () => {
-    await removeAll(k)
-    await k.close()
-  })
-  return k
-}
+import { rotatingSample } from '../../../scripts/rotating-sample.mjs'
+import { goOn, killedAt, longMs, projectOf } from './crash-lab.js'
+import { createDatabase, runIn } from './lab.js'
 
 test('a database that was being made when the platform was killed is made by the next one', async t => {
   if (!(await requireDatabaseImages(t))) return
@@ -88,62 +35,18 @@ test('a database that was being made when the platform was killed is made by the
   )
 })
 
-/** When it is killed, what the upgrade leads to, and what the database is afterwards. */
-const moments: ReadonlyArray<readonly [string, RegExp, string, string]> = [
-  ['while everything is restored for a trial', /^trying a restore/, '15', '14'],
-  ['while the old server is stopped', /^stopping the old server/, '15', '14'],
-  ['while the copy is made', /^copying everything/, '15', '14'],
-  ['while both are compared', /^comparing/, '15', '14'],
-  ['after the switch', /^starting version 15/, '15', '15'],
-  ['while it is given up', /^bringing back/, '99', '14']
-]
-
-for (const [when, moment, target, version] of moments)
-  test(`an upgrade whose platform is killed ${when} has lost nothing`, async t => {
-    if (!(await requireDatabaseImages(t))) return
-    const first = await createTestKernel()
-    const lab = await projectOf(first)
-    const made = await createDatabase(lab, { type: 'postgres', version: '14' })
-    const { body } = await lab.ann.get(`${made.path}/credentials/reveal`)
-    const sqlOn = async (k: TestKernel, text: string) =>
-      await runIn(
-        k,
-        made.id,
-        ['psql', '-h', '127.0.0.1', '-U', 'postgres', '-d', 'shop', '-A', '-t', '-q', '-c', text],
-        { PGPASSWORD: body.credentials.password }
-      )
-    await sqlOn(first, 'create table kept as select generate_series(1, 200000) as n')
-    const { state } = first
-    await first.stop()
-    await killedAt(
-      state,
-      { path: made.path, post: `${made.path}/upgrade`, body: { target_version: target } },
-      moment
-    )
-    const k = await goOn(t, state)
-    const ann = await k.as.session('ann')
-    await until(
-      async () => (await ann.get(`${made.path}/upgrades`)).body[0]?.finished_at != null,
-      'the upgrade to end',
-      longMs
-    )
-    await untilRunning(ann, made.path)
-    t.match((await ann.get(made.path)).body, { version, status: 'running' })
-    t.match(await sqlOn(k, 'show server_version'), new RegExp(`^${version}`))
-    t.equal(await sqlOn(k, "select count(*) || ' ' || sum(n) from kept"), '200000 20000100000')
-    const runtime = k.service(containerRuntime)
-    t.same(
-      (await runtime.list({ databaseId: made.id })).map(({ name }) => name),
-      [made.slug]
-    )
-    t.equal((await runtime.volumes({ databaseId: made.id })).length, version === '14' ? 1 : 2)
-  })
-
-for (const [when, moment] of [
+const restoreMoments = [
   ['when it has begun', /^a backup is restored/],
   ['after the switch', /-vol-[0-9a-f]{8} without a container/],
   ['while the restored data is served', /-vol-[0-9a-f]{8} with a container/]
-] as const)
+] as const
+const chosen = rotatingSample(
+  'a platform that is killed while a database is restored',
+  restoreMoments.map(([when]) => when),
+  { always: ['after the switch'], others: 1 }
+)
+
+for (const [when, moment] of restoreMoments.filter(([when]) => chosen.has(when)))
   test(`a restore whose platform is killed ${when} leaves what was there, or all of the backup`, async t => {
     if (!(await requireDatabaseImages(t))) return
     const first = await createTestKernel()

@@ -2,6 +2,7 @@ import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { requireDatabaseImages } from '../../../lab/database-images.js'
 import { requireSecondEngine } from '../../../lab/second-engine.js'
+import { rotatingSample } from '../../../scripts/rotating-sample.mjs'
 import { startEngineLab } from './engine-lab.js'
 import { untilRunning } from './lab.js'
 import { filledPostgres, heldDumps, leftOf, startWriter, untilEnded, untilUpgraded } from './postgres-lab.js'
@@ -10,11 +11,18 @@ const longMs = 420_000
 const isHere = async (t: Test): Promise<boolean> =>
   (await requireDatabaseImages(t)) && (await requireSecondEngine(t))
 
-for (const [when, moment, phase, version] of [
+const moments = [
   ['while everything is restored for a trial', /^trying a restore/, 'failed', '14'],
   ['while the copy is made', /^copying everything/, 'failed', '14'],
   ['after the switch', /^starting version 15/, 'succeeded', '15']
-] as const)
+] as const
+const chosen = rotatingSample(
+  'an engine that is killed while a database is upgraded',
+  moments.map(([when]) => when),
+  { always: ['after the switch'], others: 1 }
+)
+
+for (const [when, moment, phase, version] of moments.filter(([when]) => chosen.has(when)))
   test(`an upgrade whose engine is killed ${when} loses no row`, async t => {
     if (!(await isHere(t))) return
     const lab = await startEngineLab(t)
