@@ -20,7 +20,13 @@ const where = (
     const isThere = fixture.ids[`${kind}Id`] !== undefined && fixture.k.runningPlugins().includes(`${kind}s`)
     if (isThere) return await make(fixture)
     return {
-      ids: { [`${kind}Id`]: randomUUID(), configId: randomUUID(), backupId: randomUUID() },
+      ids: {
+        // There are no applications where their plugin is off.
+        applicationId: fixture.ids.applicationId ?? randomUUID(),
+        [`${kind}Id`]: randomUUID(),
+        configId: randomUUID(),
+        backupId: randomUUID()
+      },
       expect: 404
     }
   }

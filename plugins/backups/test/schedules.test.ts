@@ -254,13 +254,12 @@ test('schedules of backups', { timeout: 200_000 }, async t => {
       t.equal((await admin.post(`${path}/backups/${backup.id}/restore`, {})).status, 202)
       t.match(await ended(admin, `${path}/restores`), { status: 'failed' })
       probe.restoreError = null
-      const told = (await admin.get('/api/notifications')).body.items as Array<Record<string, string>>
       const link = `/projects/${project}/applications/${application}`
       for (const type of ['volume_backup_failed', 'volume_restored', 'volume_restore_failed'])
-        t.ok(
-          told.some(one => one.type === `application.${type}` && one.link === link),
-          type
-        )
+        await until(async () => {
+          const told = (await admin.get('/api/notifications')).body.items as Array<Record<string, string>>
+          return told.some(one => one.type === `application.${type}` && one.link === link)
+        }, `a notification of ${type}`)
     }
   )
   await k.stop()
