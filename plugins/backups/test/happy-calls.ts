@@ -134,6 +134,9 @@ export const happyCalls: HappyCalls = {
     ids: { destId: await destination(fixture) }
   }),
 
+  [`GET ${project}/applications/{applicationId}/volume-backup-configs`]: ({ ids }) =>
+    ids.applicationId === undefined ? { ids: { applicationId: randomUUID() }, expect: 404 } : {},
+
   [`GET ${database}/backup-configs`]: where('database', () => ({})),
   [`POST ${database}/backup-configs`]: where('database', async fixture => ({
     body: await schedule(fixture)
