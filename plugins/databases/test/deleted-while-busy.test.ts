@@ -18,15 +18,19 @@ for (const [what, begin] of [
     await dumps.untilOneWaits()
     t.match(await ann.delete(made.path), { status: 200, body: { status: 'deleted' } })
     t.match(await ann.get(made.path), { status: 404 })
-    await until(async () => {
-      await k.runRemovalsNow()
-      return (await k.query('select from databases.database')).length === 0
-    }, 'the row to go')
+    await until(
+      async () => {
+        await k.runRemovalsNow()
+        return (await k.query('select from databases.database')).length === 0
+      },
+      'the row to go',
+      120_000
+    )
     await dumps.release()
     const isIdle = async (): Promise<boolean> =>
       (await k.query("select from graphile_worker.jobs where task_identifier ~ '^(databases|backups):'"))
         .length === 0
-    await until(isIdle, 'its jobs to end')
+    await until(isIdle, 'its jobs to end', 120_000)
     t.match(await leftOf(k, made), { containers: [], volumes: 0 })
   })
 

@@ -64,7 +64,9 @@ export async function untilRunning(client: TestClient, path: string): Promise<vo
 }
 
 export async function untilStatus(client: TestClient, path: string, status: string): Promise<void> {
-  await until(async () => (await client.get(path)).body.status === status, `the status ${status}`)
+  const has = async (): Promise<boolean> => (await client.get(path)).body.status === status
+  // A server that ends has to end several times, later and later.
+  await until(has, `the status ${status}`, 120_000)
 }
 
 export async function containerOf(k: TestKernel, databaseId: string): Promise<string> {

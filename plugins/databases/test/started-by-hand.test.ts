@@ -19,7 +19,7 @@ test('what a server that was given up has written since somebody started it is k
   await redis('save')
   t.equal((await ann.post(`${path}/reload`)).status, 202)
   const answer = async () => await redis('get', 'kept').catch(() => undefined)
-  t.equal(await until(answer, 'the server of the new container'), 'yes')
+  t.equal(await until(answer, 'the server of the new container', 120_000), 'yes')
 })
 
 test('a start of what ends at once is answered, and its status says how it ended', async t => {
