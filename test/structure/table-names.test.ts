@@ -60,10 +60,8 @@ test('a published table is of the plugin that publishes it', async t => {
     [
       'applications.application (id)',
       'certificates.certificate (id)',
-      'databases.database (id)',
       'identity.user (id)',
-      'projects.project (id)',
-      'volumes.volume (id)'
+      'projects.project (id)'
     ],
     'what is published stays: migrations that have run hold these words'
   )

@@ -16,7 +16,6 @@ function lab() {
         rounds++
       }
     },
-    files: { removeLeft: async () => {} },
     emptier: { empty: async () => 'unfinished' },
     removeVolume: async () => {},
     clock,

@@ -1,3 +1,0 @@
-import { mysqlDialect } from './mysql-dialect.js'
-
-export const engine = mysqlDialect('MYSQL')
