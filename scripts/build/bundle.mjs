@@ -61,10 +61,10 @@ export async function bundle({ root, out, sources }) {
       plugins: [packages(root), ownAddress(root)]
     })
     return outputFiles
-      .map(({ path, text }) => ({
-        path: relative(out, path),
-        text: path.endsWith('.map') ? text : ascii(placed(text, dirname(path), out))
-      }))
+      .map(({ path, text }) => {
+        const whole = placed(text, dirname(path), out)
+        return { path: relative(out, path), text: path.endsWith('.map') ? whole : ascii(whole) }
+      })
       .sort((a, b) => Number(b.path.endsWith('.map')) - Number(a.path.endsWith('.map')))
   } finally {
     await esbuild.stop()
@@ -111,9 +111,11 @@ function placed(text, folder, out) {
 /**
  * A text with one letter beyond Latin-1 takes two bytes in memory for each of its letters. esbuild leaves such letters in
  * patterns alone; those beyond the first 65 536 are in patterns with the flag `u`, or would match their halves.
+ * A backslash before such a letter stands for nothing, and would take the one of the escape for its own.
  */
 const ascii = text =>
-  text.replace(/[^\0-\x7f]/gu, letter => {
+  text.replace(/(\\*)([^\0-\x7f])/gu, (_, slashes, letter) => {
     const code = letter.codePointAt(0).toString(16)
-    return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, '0')}`
+    const escaped = code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, '0')}`
+    return slashes.slice(slashes.length % 2) + escaped
   })
