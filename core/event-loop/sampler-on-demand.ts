@@ -3,7 +3,7 @@ import { type Sample, type StackSampler, startStackSampler } from './stack-sampl
 
 /** Before a stall is logged: a look takes some time, and what is over cannot be seen any more. */
 const sampleAfterMs = 100
-/** Stalls have what they have in common more than once. */
+/** Stalls come in series: what causes one causes the next. */
 const keepMs = 3_600_000
 
 /**
