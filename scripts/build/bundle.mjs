@@ -114,8 +114,8 @@ function placed(text, folder, out) {
  * A backslash before such a letter stands for nothing, and would take the one of the escape for its own.
  */
 const ascii = text =>
-  text.replace(/(\\*)([^\0-\x7f])/gu, (_, slashes, letter) => {
+  text.replace(/\\[\0-\x7f]|\\?([^\0-\x7f])/gu, (found, letter) => {
+    if (letter === undefined) return found
     const code = letter.codePointAt(0).toString(16)
-    const escaped = code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, '0')}`
-    return slashes.slice(slashes.length % 2) + escaped
+    return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, '0')}`
   })
