@@ -3,6 +3,7 @@
  * `npm run bench -- toggles` measures only what is named. A goal that is missed is no error.
  */
 import { loadavg } from 'node:os'
+import { backups } from './backups.js'
 import { bus } from './bus.js'
 import { deploys } from './deploys.js'
 import { disk } from './disk.js'
@@ -32,6 +33,7 @@ const benchmarks = [
   traces,
   engines,
   disk,
+  backups,
   growth
 ]
 

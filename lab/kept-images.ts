@@ -2,6 +2,9 @@ import type Docker from 'dockerode'
 
 type Image = Pick<Docker.ImageInfo, 'Id' | 'ParentId' | 'RepoTags' | 'Labels'>
 
+/** Those that tests run by the names that everybody knows them by. */
+const keptNames = new Set(['node:20', 'postgres:15', 'postgres:14', 'redis:7', 'mariadb:10.11'])
+
 const isNamed = (name: string): boolean => name !== '<none>:<none>'
 
 /**
@@ -18,6 +21,6 @@ export function withoutKept<T extends Image>(images: readonly T[]): T[] {
     const names = namesOf(image)
     return names.length === 0
       ? !continued.has(image.Id)
-      : !names.every(name => name.endsWith(':lab') || name === 'node:20')
+      : !names.every(name => name.endsWith(':lab') || keptNames.has(name))
   })
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The base images that tests and demo build on, for the engine of DOCKER_HOST. An image that is there is left alone.
-#   make-images.sh [busybox] [node] [nginx] [caddy] [platform-base] [postgres-lab] [docker] [docker-26]   (default: the first two)
+#   make-images.sh [busybox] [node] [nginx] [caddy] [platform-base] [postgres-lab] [docker] [docker-26] [databases]   (default: the first two)
 # They are busybox:lab and node:20; nginx:lab for static sites; caddy:lab, the proxy; platform-base:lab, node with git, ssh and what unpacks archives, and postgres:lab
-# for the compose file; docker:lab and docker:26-lab, engines in which builds run.
+# for the compose file; docker:lab and docker:26-lab, engines in which builds run; databases, what make-database-images.sh makes.
 # Root on Debian makes them from the machine's own files, without any image registry; elsewhere they are pulled.
 set -euo pipefail
 
@@ -198,6 +198,7 @@ for wanted in "$@"; do
     docker) ensure docker:lab make_docker docker:20-dind ;;
     docker-26) ensure docker:26-lab make_docker_26 docker:26-dind ;;
     postgres-lab) ensure postgres:lab make_postgres_lab postgres:17 ;;
-    *) echo "make-images.sh: no such image: $wanted (busybox, node, nginx, caddy, platform-base, postgres-lab, docker, docker-26)" >&2; exit 2 ;;
+    databases) "$(dirname "${BASH_SOURCE[0]}")/make-database-images.sh" ;;
+    *) echo "make-images.sh: no such image: $wanted (databases, busybox, node, nginx, caddy, platform-base, postgres-lab, docker, docker-26)" >&2; exit 2 ;;
   esac
 done

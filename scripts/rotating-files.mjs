@@ -82,6 +82,13 @@ const families = [
       /^plugins\/(?:builds\/test\/(?:engine-room|engine-holder|hidden-files)|deployments\/test\/(?:disk-(?:full|images|owners|watch)|short-disk|nameless-files|(?:application|build)-(?:disk|files)))\.test\.ts$/,
     always: ['plugins/deployments/test/disk-owners.test.ts', 'plugins/deployments/test/disk-watch.test.ts'],
     others: 2
+  },
+  {
+    title: 'databases of several engines, and their faults',
+    files:
+      /^plugins\/(?:databases\/test\/(?:upgrade|backups|(?:upgrade-|engine-)?crash|deleted-while-busy|faults|short-disk|some-databases|engines|owners-turns)|backups\/test\/(?:real-postgres|killed|faults))\.test\.ts$/,
+    always: ['plugins/databases/test/upgrade.test.ts', 'plugins/backups/test/real-postgres.test.ts'],
+    others: 3
   }
 ]
 

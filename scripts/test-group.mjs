@@ -11,7 +11,7 @@ let current = tap
 const isTooLate = () => Date.now() > Number(process.env.TEST_UNTIL ?? Number.POSITIVE_INFINITY)
 
 /** Several times what any takes on a busy machine: one that waits for ever fails by its name, and the next is begun. */
-const fileLimitMs = 1000 * Number(process.env.TEST_FILE_SECONDS ?? 600)
+const fileLimitMs = 1000 * Number(process.env.TEST_FILE_SECONDS ?? 1200)
 /** What keeps a process from its end after that is said by its exit, instead of by nothing for half an hour. */
 const endLimitMs = Math.min(60_000, fileLimitMs)
 

@@ -48,7 +48,11 @@ const groupSize = 25
 
 /** A platform in a process that has used an engine looks there for what is left of it; the others need not. */
 const poolOf = file =>
-  /^plugins\/(?:builds|deployments|logs|metrics|runtime-docker|terminal)\//.test(file) ? 'engine' : 'platform'
+  /^plugins\/(?:backups|builds|databases|deployments|file-mounts|logs|metrics|runtime-docker|terminal|volumes)\//.test(
+    file
+  )
+    ? 'engine'
+    : 'platform'
 
 /**
  * All files, each in one group. Groups take about as long; those that take longest come first.

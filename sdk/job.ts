@@ -12,6 +12,11 @@ export interface JobSpec<P, Self> {
   readonly attempts?: number
   /** After this the signal aborts and the attempt has failed. Default 5 minutes. */
   readonly timeoutMs?: number
+  /**
+   * It waits for machines of tenants, which answer when they like. A plugin with such a job has half of a lane's workers at most,
+   * as third-party plugins have: whoever keeps it waiting keeps nobody else from working. Default false.
+   */
+  readonly waitsForTenants?: boolean
   readonly run: (payload: P, context: JobContext, self: Self) => Promise<void>
 }
 

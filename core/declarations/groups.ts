@@ -3,9 +3,15 @@ const texts: Readonly<Record<string, string>> = {
   'Application Actions': 'Start, stop and restart what runs of an application, or make it anew.',
   'Application Deployments': 'Deploy an application, follow how it goes, go back, and deploy by a hook.',
   'Application Environment Variables': 'The variables that an application is started with.',
+  'Application File Mounts': 'Files that containers of an application see and cannot change.',
   'Application Resources': 'What an application is built from, may use, and is checked by.',
+  'Application Volumes & Backups':
+    'Folders whose files outlive the containers of an application, and copies of them.',
   Applications: 'What is deployed: a source with its settings, in a project.',
   'Audit Logs (Admin)': 'Who did what to which resource.',
+  'Backup Destinations':
+    'Where backups of the databases and volumes of a project are kept, and which there are.',
+  'Database Volumes & Backups': 'Backups of databases: when they are made, and how they come back.',
   'Personal Access Tokens': 'Credentials for scripts: of a scope, for a time, for all projects or some.',
   Platform: 'What this instance is and can do.',
   'Plugins (Admin)': 'The plugins of this instance: what they are set to, turned on and off.',

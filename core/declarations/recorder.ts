@@ -166,6 +166,7 @@ export function record(definition: AnyPlugin, given: RecordContext): PluginRecor
           lane: spec.lane ?? 'short',
           attempts: spec.attempts ?? 5,
           timeoutMs: spec.timeoutMs ?? 5 * minute,
+          waitsForTenants: spec.waitsForTenants === true,
           run: spec.run as JobRecord['run']
         })
       )

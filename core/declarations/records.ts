@@ -79,6 +79,7 @@ export interface JobRecord {
   readonly lane: 'short' | 'long'
   readonly attempts: number
   readonly timeoutMs: number
+  readonly waitsForTenants?: boolean
   readonly run: (payload: unknown, context: JobContext, self: object) => Promise<void>
 }
 

@@ -26,7 +26,7 @@ type Declared = Pick<RecordedJob, 'name' | 'attempts'>
 interface PluginJobs {
   readonly jobs: ReadonlyMap<string, RecordedJob>
   isTaken: boolean
-  /** A third-party plugin: it has a share of the workers. */
+  /** A third-party plugin, or one whose jobs wait for tenants: it has a share of the workers. */
   readonly isLimited: boolean
 }
 

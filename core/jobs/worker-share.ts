@@ -1,8 +1,9 @@
 import type { LaneName } from './recorded-job.js'
 
 /**
- * How many workers of a lane third-party plugins hold. One plugin whose jobs hang must leave workers to the others, and
- * all of them together leave one to the platform itself: half of the workers for one, all but one for all.
+ * How many workers of a lane are held by plugins that have a share of it: third-party ones, and those whose jobs
+ * wait for tenants. One plugin whose jobs hang must leave workers to the others, and all of them together leave one
+ * to the platform itself: half of the workers for one, all but one for all.
  */
 export class WorkerShare {
   readonly #held = new Map<string, number>()

@@ -121,7 +121,8 @@ export class Attachment {
     const removals = registries.removals.jobsOf(id, records.resources)
     // A process that runs no jobs knows them all the same: it enqueues them.
     await registries.jobs.add(id, [...jobs, ...subscriptions, ...schedules.map(jobOf), ...removals], {
-      isLimited: !this.run.options.container.builtIn
+      isLimited:
+        !this.run.options.container.builtIn || jobs.some(({ waitsForTenants }) => waitsForTenants === true)
     })
     await registries.schedules.add(id, schedules)
     await registries.removals.resume(id)

@@ -133,6 +133,17 @@ export interface DeployRecord {
 /** How long an operation waits for what another plugin contributes to it; then it fails and names the plugin. */
 export const contributionLimitMs = 20_000
 
+/** For a plugin that works on what an application uses while that stands still. */
+export interface ApplicationControl {
+  /** Why it must not be stopped or started now, by the gates of all plugins but this one; null where it may. */
+  refusal(applicationId: string, besides: string): Promise<string | null>
+  /** Stops the container that serves, as a person does, whatever the gates say. False where none runs. */
+  stop(applicationId: string): Promise<boolean>
+  /** Starts it again. Does nothing where it runs, or is gone. */
+  start(applicationId: string): Promise<void>
+}
+export const applicationControl = service<ApplicationControl>('applications.control')
+
 /** Says why an application must not be started, stopped, restarted or get another source now (a deploy is active); null when it may. */
 export const applicationGates = extensionPoint<{ refuses(applicationId: string): Promise<string | null> }>(
   'applications.gates'

@@ -7,12 +7,14 @@ import {
   type ApplicationRegistry,
   applicationAddresses,
   applicationBuildTypes,
+  applicationControl,
   applicationDeployHealth,
   applicationGates,
   applicationGitIntegrations,
   applicationLifecycle,
   applicationRegistry
 } from './api.js'
+import { offeredControl } from './application-control.js'
 import { ApplicationRegistryService } from './application-registry.js'
 import { ApplicationRemoval } from './application-removal.js'
 import { ApplicationService } from './application-service.js'
@@ -69,8 +71,9 @@ export function startApplications({ use, log }: StartContext<typeof needs, unkno
   }
 }
 
-export function applicationServices(provide: ServiceBinder, { registry }: Applications): void {
+export function applicationServices(provide: ServiceBinder, { registry, control }: Applications): void {
   provide(applicationRegistry, registry)
+  provide(applicationControl, offeredControl(control))
 }
 
 export function applicationContributions(contribute: Contributor, { counts }: Applications): void {

@@ -3,7 +3,7 @@ import { askContribution, type Bus, type Clock, type Contributions, type Project
 import { type ApplicationLifecycle, contributionLimitMs } from './api.js'
 import type { ApplicationStore } from './application-store.js'
 import type { DeployStore } from './deploy-store.js'
-import { type Gates, passGates } from './gates.js'
+import { type Gates, passGates, refusalOf } from './gates.js'
 import { problems } from './problems.js'
 import type { StatusBoard } from './status-board.js'
 import { lookAgain } from './status-follower.js'
@@ -41,6 +41,38 @@ export class ContainerControl {
     await this.#stop(id, container.id, runtime)
     await runtime.start(container.id)
     await this.#started(id, container.id)
+  }
+
+  /** See `ApplicationControl`; this and the next two. */
+  async refusal(id: string, besides: string): Promise<string | null> {
+    return await refusalOf(this.parts.gates, id, besides)
+  }
+
+  async stopServing(id: string): Promise<boolean> {
+    const found = await this.#serving(id)
+    if (found?.container.status !== 'running') return false
+    await this.#stop(id, found.container.id, found.runtime)
+    return true
+  }
+
+  async startServing(id: string): Promise<void> {
+    const found = await this.#serving(id)
+    if (found === undefined || found.container.status === 'running') return
+    await found.runtime.start(found.container.id)
+    await this.#started(id, found.container.id)
+  }
+
+  async #serving(id: string): Promise<{ runtime: ContainerRuntime; container: ContainerState } | undefined> {
+    const { deploys, runtime: engine } = this.parts
+    const row = await deploys.followed(id)
+    if (row === undefined || row.container_deployment_id === null) return undefined
+    const runtime = engine.get()
+    if (runtime === undefined) throw problems.containersOff({ plugin: 'containers' })
+    const [container] = await runtime.list({
+      applicationId: id,
+      deploymentId: row.container_deployment_id
+    })
+    return container === undefined ? undefined : { runtime, container }
   }
 
   async #locate(

@@ -4,6 +4,7 @@ import type {
   ContainerCaps,
   ContainerDiskUse,
   ContainerFileUse,
+  ContainerProgram,
   ContainerSpec,
   ContainerState,
   ContainerStats,
@@ -12,6 +13,7 @@ import type {
   LogBatch,
   LogOptions,
   MeasuringLimits,
+  ProgramOptions,
   TerminalOptions
 } from './container.js'
 import type { ContainerEvent, EngineInfo, VolumeUsage } from './engine.js'
@@ -23,6 +25,7 @@ export type * from './engine.js'
 export { machineFactsMs } from './engine.js'
 export { type HeldBy, heaviestOwners, type OwnerHolding } from './holders.js'
 export * from './inventory.js'
+export { type Mounted, mountPathFault, mountsCollide } from './mount-path.js'
 export { type Owner, ownerKeys } from './owner.js'
 export { containerProblems, engineProblems, terminalProblems } from './problems.js'
 
@@ -79,6 +82,11 @@ export interface ContainerRuntime {
       readonly onGone?: () => Promise<void>
     }
   ): Promise<void>
+  /**
+   * Removes the files (`ContainerSpec.files`) of containers that were never made, of which every given id is the owner: where the
+   * platform ended in between. Without it they go by themselves, some minutes later.
+   */
+  removeLeftFiles(owner: Owner): Promise<void>
   /** 409 E_CONTAINER_NAME_TAKEN. */
   rename(containerId: string, name: string): Promise<void>
   /** Undefined when it is gone or not this platform's. */
@@ -107,6 +115,15 @@ export interface ContainerRuntime {
    * the program goes on then, as engines have no way of ending it.
    */
   exec(containerId: string, command: readonly string[], options: ExecOptions): Promise<number>
+  /**
+   * Runs a program beside the container's own whose input and output are bytes, of any length: what dumps a database, or unpacks an
+   * archive. `command` as for `exec`. 502 E_CONTAINER_PROGRAM where the container has no `sh`, which is needed to end it.
+   */
+  openProgram(
+    containerId: string,
+    command: readonly string[],
+    options: ProgramOptions
+  ): Promise<ContainerProgram>
   /**
    * Runs a program with a terminal, as the container's user and in its directory. It ends with the caller's process, and what was
    * started in it too, as far as the engine can tell it in time: `endTerminal` makes sure. 502 E_CONTAINER_PROGRAM
@@ -165,6 +182,26 @@ export interface ContainerRuntime {
   ensureVolume(name: string, owner: Owner): Promise<void>
   /** Those that belong to every given id. Measuring may make the engine walk through all its volumes. */
   volumes(owner: Owner): Promise<readonly VolumeUsage[]>
+  /** The names of those that belong to every given id. */
+  volumeNames(owner: Owner): Promise<readonly string[]>
+  /** The containers of this platform that have it mounted, stopped ones too, by their ids. */
+  volumeUsers(name: string): Promise<readonly string[]>
+  /**
+   * All that is in a volume as an uncompressed tar, whose names begin with `volume/`, with owners and rights; what is written meanwhile
+   * may be in it or not. The stream fails where the tar does not come to its end, and with the signal's reason when that
+   * aborts; who does not read it to its end destroys it. One of a volume is read or filled at a time. 404 E_VOLUME_MISSING, 409 E_VOLUME_FOREIGN.
+   */
+  readVolume(name: string, options: { readonly signal: AbortSignal }): Promise<Readable>
+  /**
+   * Unpacks a tar as `readVolume` gives it into a volume, with the owners and rights that it names; what is there is overwritten. No
+   * name and no link in it leads anywhere but into the volume, or to nowhere. When it fails or `signal` aborts, a part may be there. 422 E_CONTAINER_FILES.
+   */
+  fillVolume(name: string, tar: Readable, options: { readonly signal: AbortSignal }): Promise<void>
+  /**
+   * What two volumes hold is exchanged, as one step, however much it is; 409 E_VOLUME_IN_USE while a container runs that has one of
+   * them. `isResumed`: finishes what a platform began that has ended since, and does nothing where none did.
+   */
+  exchangeVolumes(name: string, other: string, how?: { readonly isResumed: boolean }): Promise<void>
   /**
    * Does nothing when it is gone; 409 E_VOLUME_FOREIGN or E_VOLUME_IN_USE. Nobody but the caller waits for its files, however
    * many they are; 503 E_VOLUME_NOT_EMPTIED where that takes too long: what is left goes when it is removed again.

@@ -1,3 +1,4 @@
+import type { Readable, Writable } from 'node:stream'
 import type { Owner } from './owner.js'
 
 export interface ContainerSpec {
@@ -39,6 +40,8 @@ export interface ContainerSpec {
   }
   /** It is not started again when it ends, nor after an outage of the engine. */
   readonly restarts?: false
+  /** By which it is asked to end: `SIGINT`. That of its image unless given, or `SIGTERM`. */
+  readonly stopSignal?: string
   readonly healthCommand?: {
     readonly command: string
     readonly intervalSeconds: number
@@ -51,6 +54,18 @@ export interface ContainerSpec {
     readonly path: string
     readonly readOnly?: boolean
   }>
+  /**
+   * Files that it sees at these paths and cannot change, which belong to root there. They are its own: no other container sees
+   * them, they stay as they are for as long as it is there, and go with it.
+   */
+  readonly files?: readonly ContainerFile[]
+}
+
+export interface ContainerFile {
+  readonly path: string
+  readonly content: Buffer
+  /** The rights that it has: 0o644. */
+  readonly mode: number
 }
 
 export interface ContainerState {
@@ -126,6 +141,28 @@ export interface ExecOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly onLine: (line: OutputLine) => void
   readonly signal: AbortSignal
+}
+
+export interface ProgramOptions {
+  /** Instead of the container's user; a name or `uid:gid`. */
+  readonly user?: string
+  /** Added to the container's variables. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Aborting kills it, with all that it has started. */
+  readonly signal: AbortSignal
+}
+
+/** A program beside the container's own, whose input and output are bytes. */
+export interface ContainerProgram {
+  /** Its end is the end of the program's input. A program that does not read makes its writer wait. */
+  readonly input: Writable
+  /** What it writes to its standard output. A program whose output nobody reads waits. It fails where the connection breaks; to destroy it kills the program. */
+  readonly output: Readable
+  /**
+   * When it has ended and its output has been read: its exit code, and the last of what it has written to its standard error, of
+   * 4 KiB at most. Rejects with the signal's reason when that has aborted, and where it is not known how it ended.
+   */
+  readonly ended: Promise<{ readonly exitCode: number; readonly errors: string }>
 }
 
 /** In characters, 1 to 65 535. */

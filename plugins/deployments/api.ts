@@ -1,4 +1,6 @@
-import { event, extensionPoint, service } from 'busbar/sdk'
+import type { ContainerFile, Mounted } from 'busbar/api/containers'
+import { event, extensionPoint, type ProblemKind, service, type Tx } from 'busbar/sdk'
+import { problems } from './problems.js'
 
 export type DeploymentStatus = 'pending' | 'building' | 'deploying' | 'success' | 'failed'
 export type Trigger = 'push' | 'manual' | 'api' | 'rollback' | 'reload' | 'rebuild' | 'template' | 'hook'
@@ -59,13 +61,19 @@ export interface DeployGate {
 }
 export const deployGates = extensionPoint<DeployGate>('deployments.gates')
 
-/** What a plugin adds to the container of an application: volumes, and files that are mounted as such. */
+/**
+ * What a plugin adds to the container of an application. A volume is in the old and the new container at once, from the start of
+ * the new one until the old one has ended; files are made anew for each container.
+ */
 export interface ContainerParts {
   readonly volumes: ReadonlyArray<{
     readonly volume: string
     readonly path: string
     readonly readOnly?: boolean
   }>
+  readonly files?: readonly ContainerFile[]
+  /** What the log and the record of the deploy do not show, line by line: secrets in those files. */
+  readonly hidden?: readonly string[]
 }
 export interface ContainerPartsSource {
   /** Asked for each new container, when its image is there. What it needs on the engine is made before it answers. */
@@ -76,6 +84,28 @@ export interface ContainerPartsSource {
   }): Promise<ContainerParts>
 }
 export const containerParts = extensionPoint<ContainerPartsSource>('deployments.containerParts')
+
+/** What is mounted in the containers of an application, by whoever adds parts to them that users choose the paths of. */
+export interface MountPathSource {
+  /** As it is in `tx`, with what is not deployed yet. */
+  mountsOf(applicationId: string, tx: Tx): Promise<readonly Mounted[]>
+}
+export const mountPathSources = extensionPoint<MountPathSource>('deployments.mountPathSources')
+
+export interface MountPaths {
+  /**
+   * For whoever is about to store, in `tx`, that something is mounted in the containers of an application: `mountPathProblems`
+   * where nothing may be there, or something is. Until `tx` ends nobody else gets an answer for that application.
+   */
+  claim(applicationId: string, wanted: Mounted, tx: Tx): Promise<void>
+}
+export const mountPaths = service<MountPaths>('deployments.mountPaths')
+
+/** What `MountPaths.claim` refuses with. */
+export const mountPathProblems: readonly ProblemKind[] = Object.freeze([
+  { ...problems.badMountPath, message: 'mount_path cannot be used; the error says why' },
+  { ...problems.mountPathTaken, message: 'something is mounted at mount_path, or a file above or below it' }
+])
 
 export const rolloutSteps = [
   'load',

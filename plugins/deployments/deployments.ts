@@ -24,6 +24,8 @@ import {
   deployGates,
   deploymentDirectory,
   deploymentQueue,
+  mountPathSources,
+  mountPaths,
   rolloutHooks,
   trafficRouters
 } from './api.js'
@@ -35,6 +37,7 @@ import { ImageRecords } from './disk/image-records.js'
 import { HealthWatch } from './health/health-watch.js'
 import { DeployHookService } from './hooks/deploy-hook-service.js'
 import { DeployHookStore } from './hooks/deploy-hook-store.js'
+import { MountPathClaims } from './mount-paths.js'
 import { BuildQueue } from './queue/build-queue.js'
 import { BuildQueueStore } from './queue/build-queue-store.js'
 import { FollowUpStore } from './queue/follow-up-store.js'
@@ -76,6 +79,7 @@ export const needs = {
   imageService,
   gates: deployGates,
   parts: containerParts,
+  mountSources: mountPathSources,
   hooks: rolloutHooks,
   routers: trafficRouters
 }
@@ -84,6 +88,7 @@ export const needs = {
 export interface Deployments {
   readonly service: DeploymentService
   readonly directory: DeploymentDirectory
+  readonly mountPaths: MountPathClaims
   readonly hooks: DeployHookService
   readonly store: DeploymentStore
   readonly steps: BuildStepStore
@@ -146,6 +151,7 @@ export function startDeployments({
     counts,
     service,
     directory: new DeploymentSummaryStore(use.db),
+    mountPaths: new MountPathClaims({ db: use.db, sources: use.mountSources }),
     hooks: new DeployHookService({ ...use, hooks: new DeployHookStore(use.db), service }),
     cleanup,
     servingReconciler: new ServingReconciler(shared),
@@ -166,8 +172,14 @@ export function startDeployments({
   }
 }
 
-export function deploymentServices(provide: ServiceBinder, { service, directory }: Deployments): void {
+export function deploymentServices(
+  provide: ServiceBinder,
+  { service, directory, mountPaths: claims }: Deployments
+): void {
   provide(deploymentQueue, service.queue)
+  provide(mountPaths, {
+    claim: async (applicationId, wanted, tx) => await claims.claim(applicationId, wanted, tx)
+  })
   provide(deploymentDirectory, directory)
 }
 

@@ -60,6 +60,13 @@ export const problems = problemTable({
   ],
   badFilter: [400, 'E_DEPLOYMENT_FILTER', '{field} must be an RFC 3339 time, such as 2026-01-31T12:00:00Z'],
   badId: [400, 'E_DEPLOYMENT_FILTER', '{field} must be a lowercase hyphenated UUID'],
+  badMountPath: [400, 'E_MOUNT_PATH', 'mount_path: {path} {fault}', { field: 'mount_path' }],
+  mountPathTaken: [
+    409,
+    'E_MOUNT_PATH_TAKEN',
+    'mount_path: a {kind} is mounted at {path} already, and {wanted} cannot be beside it',
+    { field: 'mount_path', remedy: 'choose another path, or remove the other one first' }
+  ],
   hookMissing: [404, 'E_DEPLOY_HOOK_NOT_FOUND', 'not found'],
   noHook: [
     404,

@@ -250,3 +250,10 @@ export interface RouteDirectory {
   ): Promise<ReadonlyArray<string | null>>
 }
 export const routeDirectory = service<RouteDirectory>('domains.routes')
+
+/** By which address this server is reached. */
+export interface PublicAddress {
+  /** What is set, else what is found out; undefined where it is not known. */
+  read(): Promise<string | undefined>
+}
+export const publicAddress = service<PublicAddress>('domains.public-address')

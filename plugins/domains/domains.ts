@@ -12,7 +12,14 @@ import {
   type ServiceBinder,
   type StartContext
 } from 'busbar/sdk'
-import { proxyDrivers, type RouteDirectory, reservedHostnames, routeDirectory } from './api.js'
+import {
+  type PublicAddress,
+  proxyDrivers,
+  publicAddress,
+  type RouteDirectory,
+  reservedHostnames,
+  routeDirectory
+} from './api.js'
 import { ContainerWatch } from './container-watch.js'
 import { DomainService } from './domain-service.js'
 import { DomainStore } from './domain-store.js'
@@ -50,6 +57,7 @@ export interface Domains {
   readonly checks: TlsChecks
   readonly proxy: ProxyService
   readonly containers: ContainerWatch
+  readonly addresses: ServerAddresses
 }
 
 export async function startDomains({
@@ -78,16 +86,20 @@ export async function startDomains({
     routing,
     domains: new DomainService({ ...use, names, store, routingStore, routing, log }),
     ownHosts,
+    addresses,
     checks: new TlsChecks({ ...use, store, routing, looks, log }),
     proxy: new ProxyService({ routing, looks, addresses, settings: config, startedAt: use.clock.now() }),
     containers: new ContainerWatch({ ...use, routing, ownHosts, log })
   }
 }
 
-export function domainServices(provide: ServiceBinder, { routing }: Domains): void {
+export function domainServices(provide: ServiceBinder, { routing, addresses }: Domains): void {
   provide(routeDirectory, {
     applicationsOf: async requests => await routing.applicationsOf(requests)
   } satisfies RouteDirectory)
+  provide(publicAddress, {
+    read: async () => (await addresses.read()).effective || undefined
+  } satisfies PublicAddress)
 }
 
 export function domainContributions(

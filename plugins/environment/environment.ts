@@ -1,7 +1,7 @@
 import { applicationRegistry, applicationTeardown } from 'busbar/api/applications'
 import { projectDirectory, projectTeardown } from 'busbar/api/projects'
 import { type Contributor, kernel, type ServiceBinder, type StartContext } from 'busbar/sdk'
-import { environmentVariables } from './api.js'
+import { environmentVariables, variableSources } from './api.js'
 import { VariableService } from './variable-service.js'
 import { VariableStore } from './variable-store.js'
 
@@ -10,7 +10,8 @@ export const needs = {
   secrets: kernel.secrets,
   clock: kernel.clock,
   projects: projectDirectory,
-  applications: applicationRegistry
+  applications: applicationRegistry,
+  sources: variableSources
 }
 
 /** The running plugin. */

@@ -1,8 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import type { ApplicationRegistry } from 'busbar/api/applications'
 import type { ProjectDirectory } from 'busbar/api/projects'
-import type { Clock, Database, Log, Page, Rows, Secrets, SignedInCaller, Tx } from 'busbar/sdk'
-import type { EnvironmentVariables } from './api.js'
+import {
+  askContribution,
+  type Clock,
+  type Contributions,
+  type Database,
+  type Log,
+  type Page,
+  type Rows,
+  type Secrets,
+  type SignedInCaller,
+  type Tx
+} from 'busbar/sdk'
+import type { EnvironmentVariables, Variable, VariableSource } from './api.js'
 import { problems } from './problems.js'
 import type { VariableAnswer, VariableInput } from './schemas.js'
 import { decideSet, isChange, type SetChange } from './variable-set.js'
@@ -16,7 +27,10 @@ interface VariableServiceParts {
   readonly log: Log
   readonly projects: ProjectDirectory
   readonly applications: ApplicationRegistry
+  readonly sources: Contributions<VariableSource>
 }
+
+const sourceLimitMs = 20_000
 
 export class VariableService implements EnvironmentVariables {
   constructor(private readonly parts: VariableServiceParts) {}
@@ -57,13 +71,23 @@ export class VariableService implements EnvironmentVariables {
     return { status: 'updated' }
   }
 
-  async merged(projectId: string, applicationId: string) {
-    const rows = await this.parts.store.merged(projectId, applicationId)
-    return rows.map(row => ({
-      key: row.key,
-      value: this.#open(row) ?? unreadable(row.key),
-      isSecret: row.is_secret
-    }))
+  async merged(projectId: string, applicationId: string): Promise<readonly Variable[]> {
+    const { store, sources } = this.parts
+    const found = new Map<string, Variable>()
+    const own = new Set<string>()
+    for (const row of await store.merged(projectId, applicationId)) {
+      const value = this.#open(row) ?? unreadable(row.key)
+      found.set(row.key, { key: row.key, value, isSecret: row.is_secret })
+      if (row.is_own) own.add(row.key)
+    }
+    for (const { value: source, plugin } of sources.entries()) {
+      const given = await askContribution(async () => await source.variablesOf(applicationId), {
+        ms: sourceLimitMs,
+        what: `the plugin "${plugin}", asked for variables,`
+      })
+      for (const variable of given) if (!own.has(variable.key)) found.set(variable.key, variable)
+    }
+    return [...found.values()]
   }
 
   async #write(owner: VariableOwner, { add, update, remove }: SetChange, tx: Tx): Promise<void> {

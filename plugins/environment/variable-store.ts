@@ -19,6 +19,9 @@ export interface VariableRow {
   readonly updated_at: Date
 }
 
+/** What containers get; `is_own`: it is the application's. */
+type MergedRow = Pick<VariableRow, 'id' | 'key' | 'value' | 'is_secret'> & { readonly is_own: boolean }
+
 /** Whose variables: a project's own when `applicationId` is null, else the application's. */
 export interface VariableOwner {
   readonly projectId: ProjectId
@@ -46,10 +49,10 @@ export class VariableStore {
 
   constructor(private readonly db: Database) {
     // `distinct on` keeps the first row of a key: the application's before the project's.
-    this.#merged = db.statement<Pick<VariableRow, 'id' | 'key' | 'value' | 'is_secret'>, [string, string]>(
+    this.#merged = db.statement<MergedRow, [string, string]>(
       'variable-merged',
       `
-      select distinct on (key) id, key, value, is_secret from $schema.variable
+      select distinct on (key) id, key, value, is_secret, application_id is not null as is_own from $schema.variable
       where project_id = $1 and (application_id is null or application_id = $2) order by key, application_id nulls last`
     )
     this.#owner = db.statement<TableRow<typeof applicationTable, 'id'>, [string, string]>(
@@ -82,10 +85,7 @@ export class VariableStore {
     return row
   }
 
-  async merged(
-    projectId: string,
-    applicationId: string
-  ): Promise<Array<Pick<VariableRow, 'id' | 'key' | 'value' | 'is_secret'>>> {
+  async merged(projectId: string, applicationId: string): Promise<readonly MergedRow[]> {
     return await this.#merged([projectId, applicationId])
   }
 

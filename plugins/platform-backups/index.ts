@@ -2,7 +2,7 @@ import { definePlugin } from 'busbar/sdk'
 import { jobs, singletons } from './jobs.js'
 import { createBackups } from './migrations/001-create-backups.js'
 import { notifications } from './notifications.js'
-import { backupContributions, needs, startPlatformBackups } from './platform-backups.js'
+import { backupContributions, backupServices, needs, startPlatformBackups } from './platform-backups.js'
 import { routes } from './routes.js'
 import { settings } from './settings.js'
 
@@ -12,6 +12,7 @@ export default definePlugin({
   config: settings,
   migrations: [createBackups],
   start: startPlatformBackups,
+  provides: backupServices,
   contributes: backupContributions,
   routes,
   jobs,

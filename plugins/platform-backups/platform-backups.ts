@@ -1,6 +1,14 @@
 import { join, resolve } from 'node:path'
 import { failedBackups } from 'busbar/api/platform'
-import { type Contributor, configChecks, kernel, MisconfiguredError, type StartContext } from 'busbar/sdk'
+import {
+  type Contributor,
+  configChecks,
+  kernel,
+  MisconfiguredError,
+  type ServiceBinder,
+  type StartContext
+} from 'busbar/sdk'
+import { platformStore, recoveryRecipients } from './api.js'
 import { BackupRunner } from './backup-runner.js'
 import { backupWarnings } from './backup-warnings.js'
 import { RecoveryKeyService } from './recovery-key-service.js'
@@ -73,6 +81,11 @@ async function schedule(
     )
   }
   await schedules.set(scheduleKey, { cron, timeZone, job: 'scheduled', payload: {}, missed: 'run-once' })
+}
+
+export function backupServices(provide: ServiceBinder, { keys, remotes }: PlatformBackups): void {
+  provide(platformStore, { settings: async () => await remotes.settings() })
+  provide(recoveryRecipients, { recipients: async () => await keys.recipients() })
 }
 
 export function backupContributions(

@@ -86,10 +86,17 @@ export class RemoteService {
 
   /** For a run; undefined where archives are not uploaded. */
   async open(): Promise<{ readonly remote: S3Bucket; readonly prefix: string } | undefined> {
+    const found = await this.settings()
+    return found && { remote: new S3Bucket(found.bucket), prefix: found.prefix }
+  }
+
+  /** Undefined where archives are not uploaded. */
+  async settings(): Promise<{ readonly bucket: S3Settings; readonly prefix: string } | undefined> {
     const settings = this.#open((await this.parts.store.read()) ?? nothing)
     if (!settings.enabled) return undefined
     if (settings.bucket === '') throw problems.bucketMissing()
-    return { remote: new S3Bucket(settings), prefix: settings.prefix }
+    const { endpoint, region, bucket, useSsl, accessKey, secretKey, prefix } = settings
+    return { bucket: { endpoint, region, bucket, useSsl, accessKey, secretKey }, prefix }
   }
 
   #changed(row: RemoteRow, body: RemoteBody): RemoteRow {

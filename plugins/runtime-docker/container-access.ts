@@ -2,6 +2,7 @@ import type { Clock } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import type { ContainerOwners } from './container-owners.js'
 import type { EngineClient } from './engine-client.js'
+import type { FileHolders } from './file-holders.js'
 import { problems } from './problems.js'
 import type { VolumeHolders } from './removal/volume-holders.js'
 
@@ -13,6 +14,7 @@ interface ContainerAccessParts {
   readonly owners: ContainerOwners
   readonly clock: Clock
   readonly holders: Pick<VolumeHolders, 'hold'>
+  readonly files: Pick<FileHolders, 'removeOf'>
   /** A container of this project has gone whose volumes are held. */
   readonly onHeld: (projectId: string | undefined) => Promise<void>
 }
@@ -65,7 +67,7 @@ export class ContainerAccess {
   /** Foreign ones too; waits until it is gone, and for the files in its anonymous volumes only where those of many others wait to go. */
   async remove(seen: Docker.ContainerInspectInfo): Promise<void> {
     const { Id: containerId } = seen
-    const { owners, holders, onHeld } = this.parts
+    const { owners, holders, files, onHeld } = this.parts
     const projectId = owners.ofInspected(seen)?.projectId
     const isHeld = await holders.hold(seen, projectId)
     const removed = await this.parts.engine.call(
@@ -78,6 +80,7 @@ export class ContainerAccess {
     )
     // 409: another call is removing it already.
     if (removed === undefined) await this.#untilGone(containerId)
+    await files.removeOf(seen)
     if (isHeld) await onHeld(projectId)
   }
 

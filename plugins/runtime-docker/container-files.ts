@@ -89,15 +89,20 @@ export async function getFiles(
       signal.throwIfAborted()
       throw error
     })
+  return untilItsEnd(answer, problems.filesCut(names), signal)
+}
+
+/** A tar that an engine answers; where it is not whole, it fails with `cut`. */
+export function untilItsEnd(answer: Readable, cut: Error, signal: AbortSignal): Readable {
   // It may fail before it is read; whoever reads is told then.
   answer.on('error', () => {})
-  const whole = Readable.from(untilItsEnd(answer, problems.filesCut(names), signal), { objectMode: false })
+  const whole = Readable.from(piecesOf(answer, cut, signal), { objectMode: false })
   whole.once('close', () => answer.destroy())
   return whole
 }
 
 /** An engine that fails while it packs ends its answer as if that were all: the tar has to say that it is whole. */
-async function* untilItsEnd(answer: Readable, cut: Error, signal: AbortSignal): AsyncGenerator<Buffer> {
+async function* piecesOf(answer: Readable, cut: Error, signal: AbortSignal): AsyncGenerator<Buffer> {
   const end = new TarEnd()
   try {
     for await (const piece of answer as AsyncIterable<Buffer>) {

@@ -5,6 +5,7 @@ import { type ContainerAccess, short } from './container-access.js'
 import { containerOptions, isNeverRestarted, restartPolicies } from './container-options.js'
 import { checkDeclared, declaredSize } from './declared-size.js'
 import type { EngineClient } from './engine-client.js'
+import type { FileHolders, HeldFiles } from './file-holders.js'
 import type { MachineLimits } from './host/machine-limits.js'
 import type { Identity } from './identity.js'
 import type { Images } from './images.js'
@@ -15,6 +16,7 @@ interface ContainerLivesParts {
   readonly identity: Identity
   readonly access: ContainerAccess
   readonly images: Images
+  readonly files: Pick<FileHolders, 'around'>
   readonly groups: Pick<MachineLimits['groups'], 'parentOf'>
   readonly log: Log
 }
@@ -24,13 +26,18 @@ export class ContainerLives {
   constructor(private readonly parts: ContainerLivesParts) {}
 
   async create(spec: ContainerSpec): Promise<string> {
+    const { owner, files = [] } = spec
+    return await this.parts.files.around(owner, files, async held => await this.#create(spec, held))
+  }
+
+  async #create(spec: ContainerSpec, files: HeldFiles | undefined): Promise<string> {
     const config = await this.parts.images.config(spec.image)
     if (config !== undefined) checkDeclared(spec.image, declaredSize(config))
     // What serves the machine is not within the limits of all that is deployed there.
     const parentGroup =
       spec.onMachine === undefined ? await this.parts.groups.parentOf(spec.owner.projectId) : undefined
     const imageHealth = (config as { readonly Healthcheck?: Docker.HealthConfig } | undefined)?.Healthcheck
-    const around = { imageLabels: config?.Labels, imageHealth, parentGroup }
+    const around = { imageLabels: config?.Labels, imageHealth, parentGroup, files }
     const { name, ...body } = containerOptions(spec, this.parts.identity, around)
     // dockerode would put all of it into the address too, which the engine writes into its log and of which it takes 1 MiB.
     const options: Docker.ContainerCreateOptions & { readonly _query: object; readonly _body: object } = {
@@ -41,6 +48,8 @@ export class ContainerLives {
       `create the container ${spec.name}`,
       async docker => await docker.createContainer(options),
       {
+        // What the image has at the place of a new volume is copied into it before the engine answers.
+        ...((spec.volumes ?? []).length > 0 && { patient: true as const }),
         explain: ({ statusCode, words }) => {
           if (statusCode === 404 && /no such image/i.test(words))
             return problems.imageMissing({ image: spec.image })

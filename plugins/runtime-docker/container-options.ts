@@ -1,7 +1,8 @@
 import type { ContainerSpec } from 'busbar/api/containers'
 import type Docker from 'dockerode'
+import type { HeldFiles } from './file-holders.js'
 import type { Identity } from './identity.js'
-import type { Labels } from './labels.js'
+import { filesLabel, type Labels } from './labels.js'
 
 const nanosecondsPerSecond = 1e9
 
@@ -94,13 +95,15 @@ interface Around {
   readonly imageHealth?: Docker.HealthConfig | null | undefined
   /** The control group that it is to be in; without one, the engine chooses. */
   readonly parentGroup: string | undefined
+  /** Those that it sees. */
+  readonly files?: HeldFiles | undefined
 }
 
 /** What the engine is asked to create: hardened unless the spec says otherwise. */
 export function containerOptions(
   spec: ContainerSpec,
   identity: Identity,
-  { imageLabels, imageHealth, parentGroup }: Around
+  { imageLabels, imageHealth, parentGroup, files }: Around
 ): Docker.ContainerCreateOptions {
   const { labels, mark } = identity.ofContainer(spec.owner, imageLabels)
   return {
@@ -109,8 +112,13 @@ export function containerOptions(
     Env: Object.entries(spec.env).map(([key, value]) => `${key}=${value}`),
     ...(spec.command === undefined ? {} : { Cmd: [...spec.command] }),
     ...(spec.entrypoint === undefined ? {} : { Entrypoint: [...spec.entrypoint] }),
-    Labels: spec.restarts === false ? { ...labels, [restartsLabel]: 'no' } : labels,
+    Labels: {
+      ...labels,
+      ...(spec.restarts === false && { [restartsLabel]: 'no' }),
+      ...(files !== undefined && { [filesLabel]: files.holder })
+    },
     StopTimeout: stopGraceSeconds,
+    ...(spec.stopSignal === undefined ? {} : { StopSignal: spec.stopSignal }),
     ...healthCheckOf(spec, imageHealth),
     HostConfig: {
       // The client's own note, which the engine keeps and nothing else reads: here it says whose the container is.
@@ -132,17 +140,25 @@ export function containerOptions(
       ...(spec.cpuLimit > 0 ? { NanoCpus: Math.round(spec.cpuLimit * 1e9) } : {}),
       LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '3' } },
       RestartPolicy: spec.restarts === false ? restartPolicies.stopped : restartPolicies.running,
-      Mounts: (spec.volumes ?? []).map(({ volume, path, readOnly }) => ({
-        Type: 'volume' as const,
-        Source: volume,
-        Target: path,
-        ReadOnly: readOnly ?? false,
-        VolumeOptions: {
-          NoCopy: false,
-          Labels: identity.ofVolume(spec.owner, volume),
-          DriverConfig: { Name: 'local', Options: {} }
-        }
-      })),
+      Mounts: [
+        ...(spec.volumes ?? []).map(({ volume, path, readOnly }) => ({
+          Type: 'volume' as const,
+          Source: volume,
+          Target: path,
+          ReadOnly: readOnly ?? false,
+          VolumeOptions: {
+            NoCopy: false,
+            Labels: identity.ofVolume(ownerOfVolumes(spec.owner), volume),
+            DriverConfig: { Name: 'local', Options: {} }
+          }
+        })),
+        ...(files?.mounts ?? []).map(({ source, path }) => ({
+          Type: 'bind' as const,
+          Source: source,
+          Target: path,
+          ReadOnly: true
+        }))
+      ],
       ...(spec.runsContainers === true && runsContainersOptions),
       ...(spec.onMachine !== undefined && onMachineOptions(spec.onMachine))
     },
@@ -151,6 +167,10 @@ export function containerOptions(
       : { User: `${spec.onMachine.user.uid}:${spec.onMachine.user.gid}` })
   }
 }
+
+/** As `ensureVolume` was asked for it: a volume with a name outlives the deployment that it is made for. */
+const ownerOfVolumes = ({ deploymentId: _, ...owner }: ContainerSpec['owner']): ContainerSpec['owner'] =>
+  owner
 
 /**
  * Frames with any sender fill tables that the machine has once, and pass for others of the network. A container that runs

@@ -32,18 +32,23 @@ import type { Clock, Log } from 'busbar/sdk'
 import { BridgeNetworks } from './bridge-networks.js'
 import { BuildCache } from './build-cache.js'
 import { type ContainerAccess, short } from './container-access.js'
+import { dialedAddress, routeConflictTo } from './container-address.js'
 import { runInContainer } from './container-exec.js'
 import { getFiles, putFiles } from './container-files.js'
+import { listedContainers } from './container-list.js'
 import { ContainerLives } from './container-lives.js'
 import { ContainerOwners } from './container-owners.js'
+import { openProgram } from './container-program.js'
 import { containerState } from './container-state.js'
 import { containerStats } from './container-stats.js'
+import { lastLines } from './container-tail.js'
 import { commandEnvironment, findEngine } from './engine-address.js'
 import { EngineClient } from './engine-client.js'
 import { recoverContainers } from './engine-crash.js'
 import { EngineDescription } from './engine-description.js'
 import { engineEvents } from './events/engine-events.js'
 import { SharedEvents } from './events/shared-events.js'
+import type { FileHolders } from './file-holders.js'
 import { unpauseAll } from './files/container-file-use.js'
 import { DiskAccounts } from './files/disk-accounts.js'
 import type { Footprint } from './footprint.js'
@@ -60,19 +65,17 @@ import { Images } from './images.js'
 import { DiskMeasure } from './inventory/disk-measure.js'
 import { Inventory } from './inventory/inventory.js'
 import { capOptions, guardLabelled } from './label-guard.js'
-import { instanceLabel, isAmong, ownerFilter } from './labels.js'
 import { EngineLogs } from './logs/engine-logs.js'
-import { containerLines } from './output-lines.js'
 import { ownContainerNames, PlatformContainer } from './platform-container.js'
 import { problems } from './problems.js'
 import { ProjectNetworks } from './project-network.js'
 import type { LeftVolumes } from './removal/left-volumes.js'
 import { removing } from './removal/removing.js'
-import { routeConflictOf } from './route-check.js'
 import type { Settings } from './settings.js'
 import { stepContainers, stepOwnerOf } from './step-containers.js'
 import { copyMs, untilEngineRemoves } from './step-end.js'
 import { endTerminal, openTerminal } from './terminal/container-terminal.js'
+import type { VolumeContents } from './volume-contents.js'
 import type { Volumes } from './volumes.js'
 
 interface RuntimeDependencies {
@@ -86,9 +89,6 @@ interface RuntimeDependencies {
   /** Programs of the platform's machine; without them, those of the engine's are run in a container of it. */
   readonly localTools?: HostTools
 }
-
-const inspectedAtOnce = 8
-const maxTailLines = 2000
 
 /** Containers and images through the API of one Docker Engine. */
 export class DockerRuntime implements ContainerRuntime, ImageService {
@@ -107,6 +107,8 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   readonly limits: MachineLimits
   readonly #platform: PlatformContainer
   readonly #volumes: Volumes
+  readonly #files: FileHolders
+  readonly #contents: VolumeContents
   readonly leftVolumes: LeftVolumes
   readonly disk: DiskAccounts
   /** Everything on the engine. */
@@ -124,9 +126,11 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     this.#owners = new ContainerOwners(engine, identity, log)
     const measure = new DiskMeasure({ ...dependencies, engine })
     const found = { ...dependencies, engine, identity, owners: this.#owners, measure }
-    const { access, volumes, leftVolumes } = removing(found)
+    const { access, volumes, files, contents, leftVolumes } = removing(found)
     this.#access = access
     this.#volumes = volumes
+    this.#files = files
+    this.#contents = contents
     this.leftVolumes = leftVolumes
     this.limits = new MachineLimits({
       engine,
@@ -153,8 +157,9 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
       engine,
       identity,
       log,
-      access: this.#access,
+      access,
       images: this.#images,
+      files,
       groups: this.limits.groups
     })
     this.#buildCache = new BuildCache({ engine, identity })
@@ -249,6 +254,10 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     if (options.filesMs !== undefined) await this.leftVolumes.waitFor(seen.Id, options.filesMs)
   }
 
+  async removeLeftFiles(owner: Owner): Promise<void> {
+    await this.#files.removeLeft(owner, 0)
+  }
+
   async removeBuildStep(id: string): Promise<void> {
     const seen = await this.#access.find(id)
     if (seen === undefined) return
@@ -271,58 +280,28 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   }
 
   async list(owner: Owner): Promise<readonly ContainerState[]> {
-    const label = [`${instanceLabel}=${this.dependencies.instanceId}`, ...ownerFilter(owner)]
-    const found = await this.#engine.call(
-      'list containers',
-      async docker => await docker.listContainers({ all: true, filters: { label } })
+    const { instanceId } = this.dependencies
+    return await listedContainers(
+      { engine: this.#engine, instanceId, look: async id => await this.inspect(id) },
+      owner
     )
-    const states: ContainerState[] = []
-    for (let at = 0; at < found.length; at += inspectedAtOnce) {
-      const batch = await Promise.all(
-        found.slice(at, at + inspectedAtOnce).map(async ({ Id }) => await this.inspect(Id))
-      )
-      states.push(...batch.filter(state => state !== undefined).filter(state => isAmong(owner, state.owner)))
-    }
-    return states
   }
 
   async dial(containerId: string, port: number): Promise<{ readonly host: string; readonly port: number }> {
-    const seen = await this.#access.running(containerId)
-    const connected = Object.entries(seen.NetworkSettings.Networks).filter(
-      ([, { IPAddress }]) => IPAddress !== ''
-    )
-    const [network, endpoint] =
-      connected.find(([name]) => name === seen.HostConfig.NetworkMode) ?? connected[0] ?? []
-    if (network === undefined || endpoint === undefined)
-      throw problems.containerUnconnected({ container: short(containerId) })
+    const { network, host } = dialedAddress(await this.#access.running(containerId))
     await this.#platform.join(network)
-    return { host: endpoint.IPAddress, port }
+    return { host, port }
   }
 
   async routeConflict(containerId: string): Promise<string | null> {
     const seen = await this.#access.find(containerId)
     // What is sent to an engine on another machine leaves this one by some other way in any case.
     if (seen?.State.Running !== true || (await this.#description.place()) === 'elsewhere') return null
-    const network = seen.HostConfig.NetworkMode ?? ''
-    const endpoint = seen.NetworkSettings.Networks[network]
-    if (endpoint === undefined || endpoint.IPAddress === '') return null
-    return await routeConflictOf({ network, address: endpoint.IPAddress, prefix: endpoint.IPPrefixLen })
+    return await routeConflictTo(seen)
   }
 
   async tail(containerId: string, lines: number): Promise<readonly string[]> {
-    const wanted = Math.min(lines, maxTailLines)
-    const seen = await this.#access.existing(containerId)
-    const output = await this.#engine.call(
-      `read the output of the container ${short(containerId)}`,
-      async docker =>
-        await docker
-          .getContainer(containerId)
-          .logs({ follow: false, stdout: true, stderr: true, tail: wanted }),
-      { absent: [404] }
-    )
-    return output === undefined
-      ? []
-      : containerLines(Buffer.from(output), seen.Config.Tty, wanted).slice(-wanted)
+    return await lastLines(this.#engine, await this.#access.existing(containerId), lines)
   }
 
   async *logs(containerId: string, options: LogOptions): AsyncGenerator<LogBatch> {
@@ -333,6 +312,11 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   async exec(containerId: string, command: readonly string[], options: ExecOptions): Promise<number> {
     await this.#access.running(containerId)
     return await runInContainer(this.#engine, containerId, command, options)
+  }
+
+  async openProgram(...[containerId, command, options]: Parameters<ContainerRuntime['openProgram']>) {
+    await this.#access.running(containerId)
+    return await openProgram(this.#engine, containerId, command, options)
   }
 
   async openTerminal(...[containerId, command, options]: Parameters<ContainerRuntime['openTerminal']>) {
@@ -474,6 +458,26 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
 
   async volumes(owner: Owner): Promise<readonly VolumeUsage[]> {
     return await this.#volumes.list(owner)
+  }
+
+  async volumeNames(owner: Owner): Promise<readonly string[]> {
+    return await this.#volumes.names(owner)
+  }
+
+  async volumeUsers(name: string): Promise<readonly string[]> {
+    return await this.#volumes.users(name)
+  }
+
+  async readVolume(...asked: Parameters<ContainerRuntime['readVolume']>): Promise<Readable> {
+    return await this.#contents.read(...asked)
+  }
+
+  async fillVolume(...asked: Parameters<ContainerRuntime['fillVolume']>): Promise<void> {
+    await this.#contents.fill(...asked)
+  }
+
+  async exchangeVolumes(...[name, other, how]: Parameters<ContainerRuntime['exchangeVolumes']>) {
+    await this.#contents.exchange(name, other, how?.isResumed ?? false)
   }
 
   async removeVolume(name: string): Promise<void> {

@@ -40,7 +40,7 @@ const markPrefix = 'busbar:'
  *   `docker commit`): a copy of all labels leaves a step, or a container started by hand, without an owner. It is not the
  *   name that is signed, because deploys rename containers;
  * - a network and a volume have it in a label, over their name, which only one of them can have;
- * - what keeps volumes of a container that has gone is signed as a container is, as something else;
+ * - what keeps volumes of a container that has gone, or files of one, is signed as a container is, as something else;
  * - an image has it in a label that its build sets, and each step of a build is looked at (`guardSteps`).
  *   It never makes a container ours.
  */
@@ -61,12 +61,11 @@ export class Identity {
     }
   }
 
-  /** What to give a container that keeps volumes of one that goes, see `VolumeHolders`. It is none of the owner's containers. */
-  ofHolder(projectId: string | undefined): {
-    readonly labels: Record<string, string>
-    readonly mark: string
-  } {
-    const owner = { projectId }
+  /**
+   * What to give a container that keeps volumes of one that goes, see `VolumeHolders`, or files of one that comes, see
+   * `FileHolders`. It is none of the owner's containers.
+   */
+  ofHolder(owner: Owner): { readonly labels: Record<string, string>; readonly mark: string } {
     return {
       labels: { ...ownerLabels(owner), [imageInstanceLabel]: this.instanceId },
       mark: markPrefix + this.#sign('holder', owner)

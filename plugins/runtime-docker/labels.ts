@@ -14,6 +14,9 @@ export const signatureLabel = 'busbar-signature'
 export const systemLabel = 'busbar-system'
 /** Of a container that holds the volumes of one that has gone. */
 export const holderSystem = 'volume-holder'
+/** Of one that holds the files that another one has mounted; and, of that one, the label with the id of the first. */
+export const fileHolderSystem = 'file-holder'
+export const filesLabel = 'busbar-files'
 
 /** Of a network for builds: `builds`. */
 export const purposeLabel = 'busbar-network'

@@ -13,6 +13,7 @@ export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => (
   stop: (containerId, graceSeconds) => runtime.stop(containerId, graceSeconds),
   restart: (containerId, graceSeconds) => runtime.restart(containerId, graceSeconds),
   remove: (containerId, options) => runtime.remove(containerId, options),
+  removeLeftFiles: owner => runtime.removeLeftFiles(owner),
   rename: (containerId, name) => runtime.rename(containerId, name),
   inspect: containerId => runtime.inspect(containerId),
   list: owner => runtime.list(owner),
@@ -22,6 +23,7 @@ export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => (
   tail: (containerId, lines) => runtime.tail(containerId, lines),
   logs: (containerId, options) => runtime.logs(containerId, options),
   exec: (containerId, command, options) => runtime.exec(containerId, command, options),
+  openProgram: (containerId, command, options) => runtime.openProgram(containerId, command, options),
   openTerminal: (containerId, command, options) => runtime.openTerminal(containerId, command, options),
   endTerminal: (containerId, terminalId) => runtime.endTerminal(containerId, terminalId),
   setCaps: (containerId, caps) => runtime.setCaps(containerId, caps),
@@ -34,6 +36,11 @@ export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => (
 
   ensureVolume: (name, owner) => runtime.ensureVolume(name, owner),
   volumes: owner => runtime.volumes(owner),
+  volumeNames: owner => runtime.volumeNames(owner),
+  volumeUsers: name => runtime.volumeUsers(name),
+  readVolume: (name, options) => runtime.readVolume(name, options),
+  fillVolume: (name, tar, options) => runtime.fillVolume(name, tar, options),
+  exchangeVolumes: (name, other, how) => runtime.exchangeVolumes(name, other, how),
   removeVolume: name => runtime.removeVolume(name),
   releaseVolume: name => runtime.releaseVolume(name),
 

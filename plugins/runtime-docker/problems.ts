@@ -140,6 +140,17 @@ export const problems = problemTable({
     'E_VOLUME_NOT_EMPTIED',
     'the files in the volume {volume} could not be removed in {minutes} minutes, or the Docker Engine went away meanwhile; what is left goes when it is removed again'
   ],
+  volumeMissing: [404, 'E_VOLUME_MISSING', 'the volume {volume} does not exist'],
+  volumesApart: [
+    502,
+    'E_ENGINE_REFUSED',
+    'the engine keeps the volumes {volume} and {other} in different places, and they cannot be exchanged'
+  ],
+  exchangeFailed: [
+    502,
+    'E_ENGINE_REFUSED',
+    'the files of the volume {volume} could not be exchanged: {reason}'
+  ],
   badVolume: [400, 'E_VOLUME_NAME', '{volume} is not the name of a volume'],
   measuring: [
     503,

@@ -1,5 +1,6 @@
 import type { Owner, VolumeUsage } from 'busbar/api/containers'
 import { type Clock, isProblem } from 'busbar/sdk'
+import type Docker from 'dockerode'
 import type { ContainerAccess } from './container-access.js'
 import type { EngineClient } from './engine-client.js'
 import type { Identity } from './identity.js'
@@ -7,6 +8,8 @@ import type { DiskMeasure } from './inventory/disk-measure.js'
 import { instanceLabel, isAmong, ownerFilter, ownerText } from './labels.js'
 import { problems } from './problems.js'
 import { longestSeconds, type VolumeEmptier } from './removal/volume-emptier.js'
+import type { VolumeContents } from './volume-contents.js'
+import { checked } from './volume-name.js'
 
 /** The engine's own names for volumes that an image declares and nothing else names. */
 export const isAnonymous = (volume: string): boolean => /^[0-9a-f]{64}$/.test(volume)
@@ -22,6 +25,7 @@ interface VolumesParts {
   readonly clock: Clock
   readonly access: Pick<ContainerAccess, 'find' | 'remove'>
   readonly emptier: Pick<VolumeEmptier, 'empty'>
+  readonly contents: Pick<VolumeContents, 'release'>
   readonly measure: Pick<DiskMeasure, 'read'>
 }
 
@@ -42,7 +46,7 @@ export class Volumes {
   }
 
   async list(owner: Owner): Promise<readonly VolumeUsage[]> {
-    const names = await this.#names(owner)
+    const names = await this.names(owner)
     // Reading the sizes makes the engine walk through every volume it has.
     if (names.length === 0) return []
     const sizes = await this.sizes()
@@ -53,6 +57,7 @@ export class Volumes {
   async remove(name: string): Promise<void> {
     const owner = await this.#ownerOf(name)
     if (owner === undefined) return
+    await this.parts.contents.release(name)
     const outcome = await this.parts.emptier.empty([name], owner.projectId ?? '')
     if (outcome === 'unfinished')
       throw problems.volumeNotEmptied({ volume: name, minutes: longestSeconds / 60 })
@@ -93,17 +98,28 @@ export class Volumes {
   /** Removes all containers that use it, also those of others. */
   async release(name: string): Promise<void> {
     if ((await this.#ownerOf(name)) === undefined) return
-    const users = await this.parts.engine.call(
-      'list containers',
-      async docker => await docker.listContainers({ all: true, filters: { volume: [name] } })
-    )
-    for (const { Id: id } of users) {
+    for (const { Id: id } of await this.#containersWith(name)) {
       const seen = await this.parts.access.find(id)
       if (seen !== undefined) await this.parts.access.remove(seen)
     }
   }
 
-  async #names(owner: Owner): Promise<string[]> {
+  /** Those of this installation: by their labels, which tell them from what its volumes are emptied with. */
+  async users(name: string): Promise<string[]> {
+    const { instanceId } = this.parts
+    return (await this.#containersWith(name)).flatMap(({ Id: id, Labels: labels }) =>
+      labels[instanceLabel] === instanceId ? [id] : []
+    )
+  }
+
+  async #containersWith(name: string): Promise<Docker.ContainerInfo[]> {
+    return await this.parts.engine.call(
+      'list containers',
+      async docker => await docker.listContainers({ all: true, filters: { volume: [checked(name)] } })
+    )
+  }
+
+  async names(owner: Owner): Promise<string[]> {
     const label = [`${instanceLabel}=${this.parts.instanceId}`, ...ownerFilter(owner)]
     const { Volumes: found } = await this.parts.engine.call(
       'list volumes',
@@ -132,10 +148,4 @@ export class Volumes {
   async sizes(): Promise<ReadonlyMap<string, number>> {
     return (await this.parts.measure.read()).volumeBytes
   }
-}
-
-// It becomes part of a URL.
-function checked(name: string): string {
-  if (!/^[a-zA-Z0-9][\w.-]+$/.test(name)) throw problems.badVolume({ volume: name.slice(0, 200) })
-  return name
 }

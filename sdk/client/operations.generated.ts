@@ -217,6 +217,57 @@ export interface Schemas {
     /** Whether the files of the image cannot be changed; `/tmp` and `/run` can be written then, in memory. */
     readonly_rootfs: boolean
   }
+  /** A folder of an application whose files outlive its containers. */
+  ApplicationVolume: {
+    /** What the volume is called in paths. */
+    id: string
+    /** What it is called: letters, digits and hyphens. */
+    name: string
+    /** Where containers of the application have it. */
+    mount_path: string
+    /** What its files took when they were measured last, a minute ago or less where the engine answers; 0 before the first deploy has made it. Left out while it has never been measured. */
+    size_bytes?: number
+    /** When it was added to the application. */
+    created_at: string
+  }
+  /** The same in a list of all volumes of an application. */
+  ApplicationVolumeBackupConfig: {
+    /** What the schedule is called in paths. */
+    id: string
+    /** The destination that its backups are kept at. */
+    destination_id: string
+    /** When backups are made, as a cron expression of five fields. */
+    schedule: string
+    /** The time zone that schedules are read in. */
+    time_zone: string
+    /** When the newest backup is restored into a throwaway copy, as a proof; empty: never. */
+    drill_schedule: string
+    /** What keys begin with, behind the prefix of the destination. */
+    prefix: string
+    /** How many backups are kept; null: all of them. */
+    keep_latest: number | null
+    /** Whether backups are made by themselves. */
+    enabled: boolean
+    /** When a backup was last begun; null before the first. */
+    last_run_at: string | null
+    /** When the next is due; null where none is. */
+    next_run_at: string | null
+    /** When the schedule was made. */
+    created_at: string
+    /** The volume that is backed up. */
+    application_volume_id: string
+    /** Whether the application is stopped while the volume is read. */
+    quiesce: boolean
+    /** What the volume is called. */
+    volume_name: string
+    /** Where it is mounted. */
+    mount_path: string
+  }
+  /** By which variables an application finds a database. */
+  AttachDatabase: {
+    /** The variables that containers of the application get, by name, each with the part of the connection that it holds: `url`, `host`, `port`, `user`, `password` or `database`. Variables of the application itself come before them. */
+    variables: Record<string, "url" | "host" | "port" | "user" | "password" | "database">
+  }
   /** Who did what to which resource, with the outcome. */
   AuditRecord: {
     /** What the record is called. */
@@ -252,6 +303,53 @@ export interface Schemas {
     items: Schemas['AuditRecord'][]
     /** How many records match the filters, on all pages; of more than 10 000 it may be some minutes old. */
     total: number
+  }
+  /** Where backups of a project are kept. The keys are in no answer. */
+  BackupDestination: {
+    /** What the destination is called in paths. */
+    id: string
+    /** The project that it is of. */
+    project_id: string
+    /** What people call it. */
+    name: string
+    /** What it is: `s3`, `r2`, `b2`, `wasabi`, `minio`, `other` (what speaks the protocol of S3), `local` (a folder of this machine), or what a plugin adds. */
+    provider: string
+    /** The host of the store, with its port; empty: the provider's own. */
+    endpoint: string
+    /** The region of the bucket. */
+    region: string
+    /** The bucket; empty where the provider has none. */
+    bucket: string
+    /** What the keys of files begin with. */
+    prefix: string
+    /** Whether it is reached over TLS. */
+    use_ssl: boolean
+    /** When it was made. */
+    created_at: string
+    /** When it was changed last. */
+    updated_at: string
+  }
+  /** What a destination says now. */
+  BackupDestinationTrial: {
+    /** Whether backups may be kept there now. */
+    ok: boolean
+    /** Why not; left out where it works. */
+    error?: string
+  }
+  /** Whether a backup is known to be worth something. */
+  BackupProof: {
+    /** `unproven`: nobody has restored it yet. `proven`: it was restored into a throwaway copy, which answered. `failed`: that did not work. */
+    status: "unproven" | "running" | "proven" | "failed"
+    /** When that was tried last; null where it never was. */
+    checked_at: string | null
+    /** How long it took, in milliseconds. */
+    duration_ms: number | null
+    /** How many rows, keys or files the copy had. */
+    rows: number | null
+    /** What else the copy said. */
+    detail: string | null
+    /** Why it did not work; null otherwise. */
+    error: string | null
   }
   /** What earlier builds of an application have left for the next one. */
   BuildCache: {
@@ -441,6 +539,62 @@ export interface Schemas {
     /** The path that an `http` health check asks for, beginning with `/`. Without one, a new version is proven by its port alone. */
     health_check_path?: string
   }
+  /** A folder whose files are to outlive the containers of the application. */
+  CreateApplicationVolume: {
+    /** What it is to be called. It is written in lower case, with a hyphen for each run of other characters than letters and digits, and has 40 characters then at most. */
+    name: string
+    /** Where containers are to have it: absolute, written plainly, of letters, digits and `_ . / -`. Not `/` and folders without which no container works, and nothing in /proc, /sys and /dev. */
+    mount_path: string
+  }
+  /** What to make. */
+  CreateDatabase: {
+    /** What people call it: 1 to 100 characters, not blank, without control characters. */
+    name: string
+    /** Another base for its slug than the name. */
+    slug?: string
+    /** The kind of server: `postgres`, `mysql`, `mariadb`, `redis`, `mongo`, `other`. */
+    type: string
+    /** The version, as the tag of its image; that of the type unless given. Not for `other`. */
+    version?: string
+    /** What it is made with. */
+    credentials?: Schemas['CreateDatabaseCredentials'] | null
+    /** The image; required for `other` and not for anything else. */
+    image?: string
+    /** The port that its server listens on; required for `other`. 0 is as if not given. */
+    container_port?: number | null
+    /** Where it keeps its data, for `other`; `/data` unless given. Absolute, and not `/`. */
+    data_dir?: string
+    /** The variables of its container, for `other`. They are kept encrypted, as credentials. */
+    env?: Record<string, string>
+    /** How it is backed up, for `other`: `volume_snapshot` unless given. */
+    backup_mode?: "" | "none" | "volume_snapshot" | "command"
+    /** With `command`: what a shell in its container runs to write a backup into `$BUSBAR_BACKUP_DIR`. */
+    backup_command?: string
+    /** With `command`: what a shell in its container runs to read it from there. */
+    restore_command?: string
+  }
+  /** What a database is made with. Whatever is left out is chosen. */
+  CreateDatabaseCredentials: {
+    /** The user of applications; the choice of the type unless given. Not root for MySQL and MariaDB. */
+    user?: string
+    /** Its password; a random one unless given. */
+    password?: string
+    /** The database to make in it; its `name` unless given. */
+    database_name?: string
+    /** The password of root, for MySQL and MariaDB; a random one unless given. */
+    root_password?: string
+  }
+  /** A file for the containers of an application. */
+  CreateFileMount: {
+    /** Where containers are to see the file: absolute, written plainly, of letters, digits and `_ . / -`, in a folder. Nothing in /proc, /sys and /dev, and none of the files that the container engine puts there itself. It stays. */
+    mount_path: string
+    /** What the file is to hold. At most 1 MiB in UTF-8, and 4 MiB in all files of the application together. */
+    content: string
+    /** Whether only `reveal` shows the content, and logs of deployments hide it. False unless given. */
+    is_secret?: boolean
+    /** The rights of the file, as three octal digits with or without a 0 in front, 0777 at most. `0644` unless given; left out of a change, they stay. */
+    file_mode?: string
+  }
   /** A project that is to be made; the caller owns it. */
   CreateProject: {
     /** What people call the project: 1 to 100 characters, not blank, without control characters. Need not be the only one of its name. */
@@ -534,6 +688,224 @@ export interface Schemas {
     tls_not_after: string | null
     /** Why it is not served as it is to be, with what helps; empty where it is. */
     tls_error: string
+  }
+  /** A database. */
+  Database: {
+    /** What the database is called in paths. */
+    id: string
+    /** The project that it is in. */
+    project_id: string
+    /** What people call it. */
+    name: string
+    /** The name of its container, and of its host in the network of the project. Never changes. */
+    slug: string
+    /** The kind of server: `postgres`, `mysql`, `mariadb`, `redis`, `mongo`, `other`. */
+    type: string
+    /** The version of the server, as the tag of its image; empty for `other`. */
+    version: string
+    /** What it does: `creating` until its server answers, `failed` where it has ended with an error or could not be made, `upgrading` and `backing_up` while the platform is at that. */
+    status: "creating" | "running" | "stopped" | "failed" | "upgrading" | "backing_up"
+    /** What is being done for it just now, or why it has failed; null where there is nothing to say. */
+    status_detail: string | null
+    /** The image as it was chosen; null before it is known. */
+    image: string | null
+    /** The digest of the image that its containers are made from, until an upgrade; null before it is fetched. */
+    image_digest: string | null
+    /** What it was made from, where that was a `template`; null otherwise. */
+    source_kind: string | null
+    /** Which one: `<id>@<version>`; null otherwise. */
+    source_ref: string | null
+    /** How it is backed up: `none` for types that are dumped, `volume_snapshot` or `command` for `other`. */
+    backup_mode: string
+    /** What writes a backup in its container; null without `command`. */
+    backup_command: string | null
+    /** What reads it there again; null without `command`. */
+    restore_command: string | null
+    /** Where its data is, of `other`; null for types that know it. */
+    data_dir: string | null
+    /** The host by which applications of the project reach it. */
+    internal_host: string | null
+    /** The port of that host. */
+    internal_port: number | null
+    /** The port that was given for `other`; null otherwise. */
+    container_port: number | null
+    /** The port of 127.0.0.1 by which the machine reaches it; null without external access. */
+    host_port: number | null
+    /** A mark: the credentials are stored, encrypted, and shown by `reveal` alone. */
+    credentials_encrypted: string
+    /** Cores that it may use; 0 for no limit. */
+    cpu_limit: number
+    /** Bytes of memory that it may use; 0 for no limit. */
+    memory_limit: number
+    /** True where it is stopped or failed and its container is gone: reload it, its data is kept. */
+    container_missing: boolean
+    /** Null where it is not reached from outside, and until its port is open. */
+    external_access: Schemas['DatabaseExternalAccess'] | null
+    /** Where its data is; null before it was measured for the first time. */
+    volume: Schemas['DatabaseVolume'] | null
+    /** When it was made. */
+    created_at: string
+  }
+  /** An application that gets the connection of a database as variables. */
+  DatabaseAttachment: {
+    /** The application. */
+    application_id: string
+    /** Its variables by name, each with the part of the connection that it holds. */
+    variables: Record<string, "url" | "host" | "port" | "user" | "password" | "database">
+    /** When it was attached first. */
+    created_at: string
+  }
+  /** A backup of a database, or the attempt to make one. */
+  DatabaseBackup: {
+    /** What the backup is called in paths. */
+    id: string
+    /** How it is. */
+    status: "running" | "succeeded" | "failed"
+    /** When it was asked for. */
+    started_at: string
+    /** When it ended; null while it runs. */
+    finished_at: string | null
+    /** How long the file is; 0 while there is none. */
+    size_bytes: number
+    /** Whether it is kept at a destination, or in the platform's bucket; otherwise it is on this machine. */
+    has_remote: boolean
+    /** Why it failed; empty otherwise. */
+    error: string
+    /** What it did, one JSON object a line: `time` and `message`. */
+    log: string
+    /** Whether the file is encrypted: to a key of the installation, and to the recovery key where there is one. */
+    encrypted: boolean
+    /** Of the file, in hexadecimal digits; null while there is none. */
+    sha256: string | null
+    /** How the dump is written, once it was decrypted and decompressed. */
+    format: string | null
+    /** The version of the engine that it was made of. */
+    version: string
+    /** Whether it was restored as a proof. */
+    proof: Schemas['BackupProof']
+    /** The schedule that has made it; null where it was made by hand, or the schedule was deleted. */
+    config_id: string | null
+    /** The key of the file at the destination; empty where it has none. */
+    remote_key: string
+    /** Which databases are in it, with commas between; empty: all of them. */
+    target_database: string
+  }
+  /** When backups of a database are made by themselves, and what becomes of old ones. */
+  DatabaseBackupConfig: {
+    /** What the schedule is called in paths. */
+    id: string
+    /** The destination that its backups are kept at. */
+    destination_id: string
+    /** When backups are made, as a cron expression of five fields. */
+    schedule: string
+    /** The time zone that schedules are read in. */
+    time_zone: string
+    /** When the newest backup is restored into a throwaway copy, as a proof; empty: never. */
+    drill_schedule: string
+    /** What keys begin with, behind the prefix of the destination. */
+    prefix: string
+    /** How many backups are kept; null: all of them. */
+    keep_latest: number | null
+    /** Whether backups are made by themselves. */
+    enabled: boolean
+    /** When a backup was last begun; null before the first. */
+    last_run_at: string | null
+    /** When the next is due; null where none is. */
+    next_run_at: string | null
+    /** When the schedule was made. */
+    created_at: string
+    /** The database that is backed up. */
+    database_id: string
+    /** Which of the databases in it; empty: all. */
+    databases: string[]
+    /** Whether all of them are backed up. */
+    all_databases: boolean
+    /** When it was changed last. */
+    updated_at: string
+  }
+  /** How a database is signed in to. */
+  DatabaseCredentials: {
+    /** The credentials by their names; of `other`, its variables. */
+    credentials: Record<string, string>
+    /** The address with user and password, escaped as URLs need it; empty for `other`. */
+    connection_string: string
+  }
+  /** What is left, or goes, when a database is deleted. */
+  DatabaseDeletionImpact: {
+    /** How many backups of it there are. */
+    backup_count: number
+    /** Where they are, by the names of destinations; `local` for this machine. */
+    backup_destinations: string[]
+  }
+  /** How a database is reached from outside of its project: through a tunnel to the machine. */
+  DatabaseExternalAccess: {
+    /** Whether it is reached from outside of its project. */
+    enabled: boolean
+    /** The port of 127.0.0.1 of the machine. */
+    host_port: number
+    /** The host to open a tunnel to: what is set, else the address of the machine; empty where neither is known. */
+    ssh_host: string
+    /** The user for that; empty where nobody has said it. */
+    ssh_user: string
+  }
+  /** A restore into a database. */
+  DatabaseRestore: {
+    /** What the restore is called. */
+    id: string
+    /** The backup that is restored; it may be gone since. */
+    backup_id: string
+    /** How it is. */
+    status: "running" | "succeeded" | "failed"
+    /** When it was asked for. */
+    started_at: string
+    /** When it ended; null while it runs. */
+    finished_at: string | null
+    /** Why it failed, and what was touched; empty otherwise. */
+    error: string
+    /** What it did, one JSON object a line: `time` and `message`. */
+    log: string
+  }
+  /** An upgrade of a database. */
+  DatabaseUpgrade: {
+    /** What the upgrade is called. */
+    id: string
+    /** How far it has come: `running` before the switch, `switched` until the new server is proven. */
+    phase: "running" | "switched" | "succeeded" | "failed"
+    /** The version before. */
+    from_version: string
+    /** The version that it leads to. */
+    to_version: string
+    /** What was done, a line each. */
+    log: string
+    /** Why it failed; null where it did not. */
+    error: string | null
+    /** When it began. */
+    started_at: string
+    /** When it ended; null while it has not. */
+    finished_at: string | null
+    /** Until when the old volume is kept, unless it is confirmed before; null where it is gone. */
+    kept_until: string | null
+  }
+  /** Where the data of a database is. */
+  DatabaseVolume: {
+    /** The name of the volume on the engine. */
+    name: string
+    /** How much was in it when it was measured last: see `GET …/volume`. */
+    size_bytes: number
+  }
+  /** Where the data of a database is, measured now. */
+  DatabaseVolumeSize: {
+    /** The name of the volume on the engine. */
+    name: string
+    /** How much is in it; null where it could not be measured within 10 seconds. */
+    size_bytes: number | null
+  }
+  /** That the application has the volume no more. */
+  DeletedApplicationVolume: {
+    /** What has been done: `deleted`. */
+    status: string
+    /** That a container still has it, until when, and what becomes of its files. Left out where none has. */
+    warning?: string
   }
   /** The deploy hook of an application. */
   DeployHook: {
@@ -983,6 +1355,23 @@ export interface Schemas {
     /** What the instance was called at its set-up; `Busbar` where it got no name. */
     instance_name: string
   }
+  /** A file that containers of an application see and cannot change. */
+  FileMount: {
+    /** What the file mount is called in paths. */
+    id: string
+    /** Where containers of the application see the file. */
+    mount_path: string
+    /** What the file holds. Left out where `content_masked` is true. */
+    content?: string
+    /** Whether `content` is left out: of a secret, for every token, and where it cannot be decrypted. */
+    content_masked: boolean
+    /** Whether the content is shown by `reveal` alone, and hidden in logs of deployments. */
+    is_secret: boolean
+    /** The rights of the file, in octal digits: `0644`. It belongs to root. */
+    file_mode: string
+    /** When it was added to the application. */
+    created_at: string
+  }
   /** The user whom set-up made, an admin. */
   FirstUser: {
     /** What the user is called in paths and other bodies. */
@@ -1215,6 +1604,51 @@ export interface Schemas {
     /** How many notifications the caller has not marked as read, on all pages. */
     unread: number
   }
+  /** A backup of a database that was deleted. */
+  OrphanedBackup: {
+    /** What the backup is called in paths. */
+    id: string
+    /** How it is. */
+    status: "running" | "succeeded" | "failed"
+    /** When it was asked for. */
+    started_at: string
+    /** When it ended; null while it runs. */
+    finished_at: string | null
+    /** How long the file is; 0 while there is none. */
+    size_bytes: number
+    /** Whether it is kept at a destination, or in the platform's bucket; otherwise it is on this machine. */
+    has_remote: boolean
+    /** Why it failed; empty otherwise. */
+    error: string
+    /** What it did, one JSON object a line: `time` and `message`. */
+    log: string
+    /** Whether the file is encrypted: to a key of the installation, and to the recovery key where there is one. */
+    encrypted: boolean
+    /** Of the file, in hexadecimal digits; null while there is none. */
+    sha256: string | null
+    /** How the dump is written, once it was decrypted and decompressed. */
+    format: string | null
+    /** The version of the engine that it was made of. */
+    version: string
+    /** Whether it was restored as a proof. */
+    proof: Schemas['BackupProof']
+    /** The schedule that has made it; null where it was made by hand, or the schedule was deleted. */
+    config_id: string | null
+    /** The key of the file at the destination; empty where it has none. */
+    remote_key: string
+    /** Which databases are in it, with commas between; empty: all of them. */
+    target_database: string
+    /** What is left of the database: backups of the same one have the same. */
+    tombstone_id: string
+    /** What the database was called. */
+    database_name: string
+    /** Its host name. */
+    database_slug: string
+    /** Its engine. */
+    database_type: string
+    /** When it was deleted. */
+    database_deleted_at: string
+  }
   /** Where archives are uploaded to. The keys are in no answer. */
   PlatformBackupRemote: {
     /** The host of the store, with its port; empty: Amazon S3. */
@@ -1372,6 +1806,49 @@ export interface Schemas {
     created_at: string
     /** When the project itself was changed last; what lies in it does not count. */
     updated_at: string
+  }
+  /** A backup, with what it is one of. */
+  ProjectBackup: {
+    /** What the backup is called in paths. */
+    id: string
+    /** How it is. */
+    status: "running" | "succeeded" | "failed"
+    /** When it was asked for. */
+    started_at: string
+    /** When it ended; null while it runs. */
+    finished_at: string | null
+    /** How long the file is; 0 while there is none. */
+    size_bytes: number
+    /** Whether it is kept at a destination, or in the platform's bucket; otherwise it is on this machine. */
+    has_remote: boolean
+    /** Why it failed; empty otherwise. */
+    error: string
+    /** What it did, one JSON object a line: `time` and `message`. */
+    log: string
+    /** Whether the file is encrypted: to a key of the installation, and to the recovery key where there is one. */
+    encrypted: boolean
+    /** Of the file, in hexadecimal digits; null while there is none. */
+    sha256: string | null
+    /** How the dump is written, once it was decrypted and decompressed. */
+    format: string | null
+    /** The version of the engine that it was made of. */
+    version: string
+    /** Whether it was restored as a proof. */
+    proof: Schemas['BackupProof']
+    /** The schedule that has made it; null where it was made by hand, or the schedule was deleted. */
+    config_id: string | null
+    /** The key of the file at the destination; empty where it has none. */
+    remote_key: string
+    /** Which databases are in it, with commas between; empty: all of them. */
+    target_database: string
+    /** What it is a backup of. */
+    kind: "database" | "volume"
+    /** The database or the volume. */
+    resource_id: string
+    /** What that is called. */
+    resource_name: string
+    /** The application of a volume; null otherwise. */
+    app_name: string | null
   }
   /** A project in the list of all. */
   ProjectListItem: {
@@ -1554,6 +2031,75 @@ export interface Schemas {
     /** When the key was made; null while none was. */
     created_at: string | null
   }
+  /** A database that was made again from what was left of a deleted one. */
+  RecreatedDatabase: {
+    /** What the new database is called in paths. */
+    id: string
+    /** Its project. */
+    project_id: string
+    /** What people call it. */
+    name: string
+    /** Its host name in the project. */
+    slug: string
+    /** Its engine. */
+    type: string
+    /** The version of that. */
+    version: string
+    /** How it is: it is being made. */
+    status: string
+    /** Its image. */
+    image: string | null
+    /** The digest that the image is pinned to. */
+    image_digest: string | null
+    /** Where it comes from. */
+    source_kind: string | null
+    /** What of that. */
+    source_ref: string | null
+    /** How it is dumped, where that is its own. */
+    backup_command: string | null
+    /** How backups of it are made. */
+    backup_mode: string
+    /** How it is restored, where that is its own. */
+    restore_command: string | null
+    /** Where its data is in the container. */
+    data_dir: string | null
+    /** By which host applications reach it. */
+    internal_host: string | null
+    /** A mark that there are credentials; never these. */
+    credentials_encrypted: string
+    /** The port that it listens on. */
+    container_port: number | null
+    /** The port on this machine, where it has one. */
+    host_port: number | null
+    /** The port by which applications reach it. */
+    internal_port: number | null
+    /** Cores; 0: no limit. */
+    cpu_limit: number
+    /** Bytes; 0: no limit. */
+    memory_limit: number
+    /** Whether its container is gone. */
+    container_missing: boolean
+    /** When it was made. */
+    created_at: string
+    /** How it is reached from outside. */
+    external_access: {
+      /** Whether it may be reached from outside of the project. */
+      enabled: boolean
+      /** The port on this machine. */
+      host_port: number
+      /** The host to open a tunnel to. */
+      ssh_host: string
+      /** The user to open it as. */
+      ssh_user: string
+    } | null
+    /** Where its data is. */
+    volume: {
+      /** What its volume is called. */
+      name: string
+      /** How much is in it. */
+      size_bytes: number
+    } | null
+  }
   /** Why a session was not renewed. */
   Refusal: {
     /** A sentence that says what is wrong and what to do. */
@@ -1676,6 +2222,23 @@ export interface Schemas {
     /** Always `restarted`. */
     status: string
   }
+  /** What is restored into the database. What is in it is replaced. */
+  RestoreDatabase: {
+    /** The backup. */
+    backup_id: string
+    /** That it is a backup of another database of the project, also of one that was deleted, is intended. */
+    from_other?: boolean
+  }
+  /** Where it is restored. What is there is replaced. */
+  RestoreVolumeBackup: {
+    /** Another volume of the project that it is restored into; left out: the one that it is a backup of. */
+    target_volume_id?: string
+  }
+  /** What a file holds. */
+  RevealedFileMount: {
+    /** What the file holds, in clear. */
+    content: string
+  }
   /** What a variable holds. */
   RevealedVariable: {
     /** The value in clear. */
@@ -1762,6 +2325,53 @@ export interface Schemas {
     /** Until when it can be refreshed. */
     expires_at: string
   }
+  /** A destination. When it is changed, what is left out stays as it is, and an empty key too. Keys come both together. */
+  SetBackupDestination: {
+    /** What people call it, unique in the project; required when it is made. */
+    name?: string
+    /** `s3` unless given; `r2`, `b2`, `wasabi`, `minio`, `other` or `local`. */
+    provider?: string
+    /** The host of the store, with its port where it has one; empty: the provider's own. */
+    endpoint?: string
+    /** The region of the bucket; `us-east-1` unless given. */
+    region?: string
+    /** The bucket, which must be there; required where the provider has buckets. */
+    bucket?: string
+    /** What the keys of files begin with; slashes at its ends are left out. */
+    prefix?: string
+    /** Whether it is reached over TLS; it is unless given. */
+    use_ssl?: boolean | null
+    /** The id of the access key. It is kept encrypted and is in no answer. */
+    access_key?: string
+    /** The secret of the access key. It is kept encrypted and is in no answer. */
+    secret_key?: string
+    /** Taken and ignored, for clients that send what they have tried. */
+    id?: string
+  }
+  /** A schedule. When it is changed, what is left out stays as it is. */
+  SetDatabaseBackupConfig: {
+    /** A destination of the project. Required when the schedule is made. */
+    destination_id?: string
+    /** When, as a cron expression of five fields: `0 3 * * *`. Required when the schedule is made. */
+    schedule?: string
+    /** The time zone of the schedules, such as `Europe/Berlin`; that of the installation unless given. */
+    time_zone?: string
+    /** When the newest backup is restored into a throwaway copy; empty: never. That of the installation unless given. */
+    drill_schedule?: string
+    /** What keys begin with. */
+    prefix?: string
+    /** How many backups are kept; null, and unless given: all of them. */
+    keep_latest?: number | null
+    /** Whether backups are made by themselves; they are unless given. */
+    enabled?: boolean | null
+    /** Which of the databases in it; empty, and unless given: all. */
+    databases?: string[]
+  }
+  /** Whether a database is reached from outside of its project. */
+  SetExternalAccess: {
+    /** Whether it is to be reached by a port of 127.0.0.1 of the machine. */
+    enabled: boolean
+  }
   /** The whole check. Fields of another type are ignored, and what is left out has its default. */
   SetHealthCheck: {
     /** `none`: a new version is proven by its port, or, without one, by living for two seconds. `http`: by a request. `command`: by a command in the container. */
@@ -1823,6 +2433,25 @@ export interface Schemas {
     setup_required: boolean
     /** Whether set-up asks for the one-time code, as it does where the network reaches the platform. False once it is set up. */
     code_required: boolean
+  }
+  /** A schedule. When it is changed, what is left out stays as it is. */
+  SetVolumeBackupConfig: {
+    /** A destination of the project. Required when the schedule is made. */
+    destination_id?: string
+    /** When, as a cron expression of five fields: `0 3 * * *`. Required when the schedule is made. */
+    schedule?: string
+    /** The time zone of the schedules, such as `Europe/Berlin`; that of the installation unless given. */
+    time_zone?: string
+    /** When the newest backup is restored into a throwaway copy; empty: never. That of the installation unless given. */
+    drill_schedule?: string
+    /** What keys begin with. */
+    prefix?: string
+    /** How many backups are kept; null, and unless given: all of them. */
+    keep_latest?: number | null
+    /** Whether backups are made by themselves; they are unless given. */
+    enabled?: boolean | null
+    /** Whether the application is stopped while the volume is read; it is not unless given. */
+    quiesce?: boolean
   }
   /** A session. The cookies `token`, `refresh_token` and `csrf_token` are set with it; what changes something also sends the last one as `X-CSRF-Token`. */
   SignedIn: {
@@ -1973,6 +2602,29 @@ export interface Schemas {
     /** The `id` of the user who is to own the project. */
     user_id: string
   }
+  /** A destination that is not saved. */
+  TryBackupDestination: {
+    /** What people call it, unique in the project; required when it is made. */
+    name?: string
+    /** `s3` unless given; `r2`, `b2`, `wasabi`, `minio`, `other` or `local`. */
+    provider?: string
+    /** The host of the store, with its port where it has one; empty: the provider's own. */
+    endpoint?: string
+    /** The region of the bucket; `us-east-1` unless given. */
+    region?: string
+    /** The bucket, which must be there; required where the provider has buckets. */
+    bucket?: string
+    /** What the keys of files begin with; slashes at its ends are left out. */
+    prefix?: string
+    /** Whether it is reached over TLS; it is unless given. */
+    use_ssl?: boolean | null
+    /** The id of the access key. It is kept encrypted and is in no answer. */
+    access_key?: string
+    /** The secret of the access key. It is kept encrypted and is in no answer. */
+    secret_key?: string
+    /** A destination whose stored keys are used where none are given; it must be at the same host. */
+    id?: string
+  }
   /** How much of an inbox is new. */
   UnreadNotifications: {
     /** How many notifications the caller has not marked as read, on all pages. */
@@ -2034,6 +2686,13 @@ export interface Schemas {
     /** Taken and ignored, for clients that send an application back as they read it: `PUT …/health-check` sets it. */
     health_check_path?: string | null
   }
+  /** New limits. */
+  UpdateDatabase: {
+    /** Cores that it may use; 0 for no limit. It stays unless given. */
+    cpu_limit?: number
+    /** Bytes of memory that it may use; 0 for no limit. It stays unless given. */
+    memory_limit?: number
+  }
   /** The whole of a domain; `path`, `strip_path` and `internal_path` stay as they are where they are left out, everything else is as when it is added. */
   UpdateDomain: {
     /** A name with a dot: `www.example.com`. `*.example.com` is every host directly below that has no domain of its own. Other scripts are written as `xn--…`. */
@@ -2058,6 +2717,15 @@ export interface Schemas {
     certificate_id?: string | null
     /** A list of handlers of the proxy, applied before forwarding: `headers`, `rewrite`, `redir`, `handle_path`, `subroute`, `authentication`. Checked when it is saved. */
     advanced_config?: unknown
+  }
+  /** What is to change of a file mount; what is left out stays. */
+  UpdateFileMount: {
+    /** What the file is to hold; left out or null, it stays. At most 1 MiB in UTF-8, and 4 MiB in all files of the application together. */
+    content?: string | null
+    /** Left out, it stays. A secret becomes readable only together with its `content`. */
+    is_secret?: boolean
+    /** The rights of the file, as three octal digits with or without a 0 in front, 0777 at most. `0644` unless given; left out of a change, they stay. */
+    file_mode?: string
   }
   /** Where archives are uploaded to. What is left out stays as it is. */
   UpdatePlatformBackupRemote: {
@@ -2112,6 +2780,11 @@ export interface Schemas {
     remote: Schemas['PlatformBackupRemote']
     /** Always `updated`. */
     status: string
+  }
+  /** Where an upgrade leads. */
+  UpgradeDatabase: {
+    /** The version to bring it to: the same one fetches its image anew, a lower major one is refused. Required. */
+    target_version?: string
   }
   /** A certificate with its private key. */
   UploadCertificate: {
@@ -2224,6 +2897,83 @@ export interface Schemas {
     version: string
     /** Whether the platform is being updated, and will soon start anew. */
     updating: boolean
+  }
+  /** A backup of a volume, or the attempt to make one. */
+  VolumeBackup: {
+    /** What the backup is called in paths. */
+    id: string
+    /** How it is. */
+    status: "running" | "succeeded" | "failed"
+    /** When it was asked for. */
+    started_at: string
+    /** When it ended; null while it runs. */
+    finished_at: string | null
+    /** How long the file is; 0 while there is none. */
+    size_bytes: number
+    /** Whether it is kept at a destination, or in the platform's bucket; otherwise it is on this machine. */
+    has_remote: boolean
+    /** Why it failed; empty otherwise. */
+    error: string
+    /** What it did, one JSON object a line: `time` and `message`. */
+    log: string
+    /** Whether the file is encrypted: to a key of the installation, and to the recovery key where there is one. */
+    encrypted: boolean
+    /** Of the file, in hexadecimal digits; null while there is none. */
+    sha256: string | null
+    /** How the dump is written, once it was decrypted and decompressed. */
+    format: string | null
+    /** The version of the engine that it was made of. */
+    version: string
+    /** Whether it was restored as a proof. */
+    proof: Schemas['BackupProof']
+    /** The schedule that has made it; empty where the schedule was deleted. */
+    config_id: string
+  }
+  /** When backups of a volume are made by themselves, and what becomes of old ones. */
+  VolumeBackupConfig: {
+    /** What the schedule is called in paths. */
+    id: string
+    /** The destination that its backups are kept at. */
+    destination_id: string
+    /** When backups are made, as a cron expression of five fields. */
+    schedule: string
+    /** The time zone that schedules are read in. */
+    time_zone: string
+    /** When the newest backup is restored into a throwaway copy, as a proof; empty: never. */
+    drill_schedule: string
+    /** What keys begin with, behind the prefix of the destination. */
+    prefix: string
+    /** How many backups are kept; null: all of them. */
+    keep_latest: number | null
+    /** Whether backups are made by themselves. */
+    enabled: boolean
+    /** When a backup was last begun; null before the first. */
+    last_run_at: string | null
+    /** When the next is due; null where none is. */
+    next_run_at: string | null
+    /** When the schedule was made. */
+    created_at: string
+    /** The volume that is backed up. */
+    application_volume_id: string
+    /** Whether the application is stopped while the volume is read. */
+    quiesce: boolean
+  }
+  /** A restore into a volume. */
+  VolumeRestore: {
+    /** What the restore is called. */
+    id: string
+    /** The backup that is restored; it may be gone since. */
+    backup_id: string
+    /** How it is. */
+    status: "running" | "succeeded" | "failed"
+    /** When it was asked for. */
+    started_at: string
+    /** When it ended; null while it runs. */
+    finished_at: string | null
+    /** Why it failed, and what was touched; empty otherwise. */
+    error: string
+    /** What it did, one JSON object a line: `time` and `message`. */
+    log: string
   }
   /** What pushes are signed with. */
   WebhookSecret: {
@@ -3297,6 +4047,72 @@ export interface Operations {
     body: undefined
     answer: Schemas['RevealedVariable']
   }
+  'GET /api/projects/{projectId}/applications/{applicationId}/file-mounts': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+    }
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['FileMount'][]
+  }
+  'POST /api/projects/{projectId}/applications/{applicationId}/file-mounts': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+    }
+    query: {}
+    body: Schemas['CreateFileMount']
+    answer: Schemas['FileMount']
+  }
+  'PUT /api/projects/{projectId}/applications/{applicationId}/file-mounts/{fileMountId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the file mount. One that is not in what stands before it in the path is not found (404). */
+      fileMountId: string
+    }
+    query: {}
+    body: Schemas['UpdateFileMount']
+    answer: Schemas['FileMount']
+  }
+  'DELETE /api/projects/{projectId}/applications/{applicationId}/file-mounts/{fileMountId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the file mount. One that is not in what stands before it in the path is not found (404). */
+      fileMountId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'GET /api/projects/{projectId}/applications/{applicationId}/file-mounts/{fileMountId}/reveal': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the file mount. One that is not in what stands before it in the path is not found (404). */
+      fileMountId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['RevealedFileMount']
+  }
   'GET /api/projects/{projectId}/applications/{applicationId}/health': {
     params: {
       /** The `id` of the project. */
@@ -3567,6 +4383,222 @@ export interface Operations {
     body: Schemas['CreateTerminalSession']
     answer: Schemas['TerminalSession']
   }
+  'GET /api/projects/{projectId}/applications/{applicationId}/volume-backup-configs': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+    }
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['ApplicationVolumeBackupConfig'][]
+  }
+  'GET /api/projects/{projectId}/applications/{applicationId}/volumes': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+    }
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['ApplicationVolume'][]
+  }
+  'POST /api/projects/{projectId}/applications/{applicationId}/volumes': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+    }
+    query: {}
+    body: Schemas['CreateApplicationVolume']
+    answer: Schemas['ApplicationVolume']
+  }
+  'DELETE /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the volume. One that is not in what stands before it in the path is not found (404). */
+      volumeId: string
+    }
+    query: {
+      /** `true` removes its files too, for good. Otherwise they stay until the application is deleted, and a volume of the same name has them again. */
+      delete_data?: string
+    }
+    body: undefined
+    answer: Schemas['DeletedApplicationVolume']
+  }
+  'GET /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the volume. One that is not in what stands before it in the path is not found (404). */
+      volumeId: string
+    }
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['VolumeBackupConfig'][]
+  }
+  'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the volume. One that is not in what stands before it in the path is not found (404). */
+      volumeId: string
+    }
+    query: {}
+    body: Schemas['SetVolumeBackupConfig']
+    answer: Schemas['VolumeBackupConfig']
+  }
+  'PUT /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs/{configId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the volume. One that is not in what stands before it in the path is not found (404). */
+      volumeId: string
+      /** The `id` of the schedule. */
+      configId: string
+    }
+    query: {}
+    body: Schemas['SetVolumeBackupConfig']
+    answer: Schemas['VolumeBackupConfig']
+  }
+  'DELETE /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs/{configId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the volume. One that is not in what stands before it in the path is not found (404). */
+      volumeId: string
+      /** The `id` of the schedule. */
+      configId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs/{configId}/run': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the volume. One that is not in what stands before it in the path is not found (404). */
+      volumeId: string
+      /** The `id` of the schedule. */
+      configId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'GET /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the volume. One that is not in what stands before it in the path is not found (404). */
+      volumeId: string
+    }
+    query: {
+      /** How many rows at most, from 1 to 200; 50 unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['VolumeBackup'][]
+  }
+  'DELETE /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups/{backupId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the volume. One that is not in what stands before it in the path is not found (404). */
+      volumeId: string
+      /** The `id` of the backup. */
+      backupId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups/{backupId}/check': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the volume. One that is not in what stands before it in the path is not found (404). */
+      volumeId: string
+      /** The `id` of the backup. */
+      backupId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups/{backupId}/restore': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the volume. One that is not in what stands before it in the path is not found (404). */
+      volumeId: string
+      /** The `id` of the backup. */
+      backupId: string
+    }
+    query: {}
+    body: Schemas['RestoreVolumeBackup']
+    answer: Schemas['Status']
+  }
+  'GET /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/restores': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+      /** The `id` of the volume. One that is not in what stands before it in the path is not found (404). */
+      volumeId: string
+    }
+    query: {
+      /** How many rows at most, from 1 to 200; 50 unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['VolumeRestore'][]
+  }
   'PUT /api/projects/{projectId}/applications/{applicationId}/webhook': {
     params: {
       /** The `id` of the project. */
@@ -3588,6 +4620,504 @@ export interface Operations {
     query: {}
     body: undefined
     answer: Schemas['WebhookSecret']
+  }
+  'GET /api/projects/{projectId}/backup-destinations': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+    }
+    query: {
+      /** How many rows at most, from 1 to 200; 50 unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['BackupDestination'][]
+  }
+  'POST /api/projects/{projectId}/backup-destinations': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+    }
+    query: {}
+    body: Schemas['SetBackupDestination']
+    answer: Schemas['BackupDestination']
+  }
+  'PUT /api/projects/{projectId}/backup-destinations/{destId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the destination. */
+      destId: string
+    }
+    query: {}
+    body: Schemas['SetBackupDestination']
+    answer: Schemas['BackupDestination']
+  }
+  'DELETE /api/projects/{projectId}/backup-destinations/{destId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the destination. */
+      destId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'POST /api/projects/{projectId}/backup-destinations/{destId}/test': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the destination. */
+      destId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['BackupDestinationTrial']
+  }
+  'POST /api/projects/{projectId}/backup-destinations/test': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+    }
+    query: {}
+    body: Schemas['TryBackupDestination']
+    answer: Schemas['BackupDestinationTrial']
+  }
+  'GET /api/projects/{projectId}/backups': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+    }
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['ProjectBackup'][]
+  }
+  'GET /api/projects/{projectId}/databases': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+    }
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['Database'][]
+  }
+  'POST /api/projects/{projectId}/databases': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+    }
+    query: {}
+    body: Schemas['CreateDatabase']
+    answer: Schemas['Database']
+  }
+  'GET /api/projects/{projectId}/databases/{databaseId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Database']
+  }
+  'PUT /api/projects/{projectId}/databases/{databaseId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: Schemas['UpdateDatabase']
+    answer: Schemas['Database']
+  }
+  'DELETE /api/projects/{projectId}/databases/{databaseId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {
+      /** `true`: its backups are erased too. They are kept unless given. */
+      delete_backups?: string
+    }
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'GET /api/projects/{projectId}/databases/{databaseId}/attachments': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {
+      /** How many rows at most, from 1 to 200; 50 unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['DatabaseAttachment'][]
+  }
+  'PUT /api/projects/{projectId}/databases/{databaseId}/attachments/{applicationId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+    }
+    query: {}
+    body: Schemas['AttachDatabase']
+    answer: Schemas['Status']
+  }
+  'DELETE /api/projects/{projectId}/databases/{databaseId}/attachments/{applicationId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'GET /api/projects/{projectId}/databases/{databaseId}/backup-configs': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['DatabaseBackupConfig'][]
+  }
+  'POST /api/projects/{projectId}/databases/{databaseId}/backup-configs': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: Schemas['SetDatabaseBackupConfig']
+    answer: Schemas['DatabaseBackupConfig']
+  }
+  'PUT /api/projects/{projectId}/databases/{databaseId}/backup-configs/{configId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+      /** The `id` of the schedule. */
+      configId: string
+    }
+    query: {}
+    body: Schemas['SetDatabaseBackupConfig']
+    answer: Schemas['DatabaseBackupConfig']
+  }
+  'DELETE /api/projects/{projectId}/databases/{databaseId}/backup-configs/{configId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+      /** The `id` of the schedule. */
+      configId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'POST /api/projects/{projectId}/databases/{databaseId}/backup-configs/{configId}/run': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+      /** The `id` of the schedule. */
+      configId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'GET /api/projects/{projectId}/databases/{databaseId}/backups': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {
+      /** How many rows at most, from 1 to 200; 50 unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['DatabaseBackup'][]
+  }
+  'POST /api/projects/{projectId}/databases/{databaseId}/backups': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'DELETE /api/projects/{projectId}/databases/{databaseId}/backups/{backupId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+      /** The `id` of the backup. */
+      backupId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'POST /api/projects/{projectId}/databases/{databaseId}/backups/{backupId}/check': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+      /** The `id` of the backup. */
+      backupId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'GET /api/projects/{projectId}/databases/{databaseId}/credentials/reveal': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['DatabaseCredentials']
+  }
+  'GET /api/projects/{projectId}/databases/{databaseId}/deletion-impact': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['DatabaseDeletionImpact']
+  }
+  'POST /api/projects/{projectId}/databases/{databaseId}/external-access': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: Schemas['SetExternalAccess']
+    answer: Schemas['Status']
+  }
+  'GET /api/projects/{projectId}/databases/{databaseId}/logs/history': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {
+      /** Only lines with this text, wherever it stands; upper and lower case are the same. */
+      q?: string
+      /** Only lines of this level. */
+      level?: string
+      /** Only lines of this stream. */
+      stream?: string
+      /** Only lines from then on, RFC 3339. */
+      since?: string
+      /** Only lines from before then, RFC 3339. */
+      until?: string
+      /** Only lines of this container, by its id or the first twelve characters of it; `none`: of no container. */
+      session?: string
+      /** How many rows at most, from 1 to 1000; 500 unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+      /** The `X-Next-Cursor` of the page before; the first page unless given. `offset` counts from there. */
+      cursor?: string
+    }
+    body: undefined
+    answer: Schemas['ContainerLog'][]
+  }
+  'GET /api/projects/{projectId}/databases/{databaseId}/logs/sessions': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['LogSession'][]
+  }
+  'POST /api/projects/{projectId}/databases/{databaseId}/reload': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'POST /api/projects/{projectId}/databases/{databaseId}/restart': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Database']
+  }
+  'POST /api/projects/{projectId}/databases/{databaseId}/restore': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: Schemas['RestoreDatabase']
+    answer: Schemas['Status']
+  }
+  'GET /api/projects/{projectId}/databases/{databaseId}/restores': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {
+      /** How many rows at most, from 1 to 200; 50 unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['DatabaseRestore'][]
+  }
+  'POST /api/projects/{projectId}/databases/{databaseId}/start': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Database']
+  }
+  'POST /api/projects/{projectId}/databases/{databaseId}/stop': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Database']
+  }
+  'POST /api/projects/{projectId}/databases/{databaseId}/upgrade': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: Schemas['UpgradeDatabase']
+    answer: Schemas['Status']
+  }
+  'GET /api/projects/{projectId}/databases/{databaseId}/upgrades': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {
+      /** How many rows at most, from 1 to 200; 50 unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['DatabaseUpgrade'][]
+  }
+  'POST /api/projects/{projectId}/databases/{databaseId}/upgrades/confirm': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'GET /api/projects/{projectId}/databases/{databaseId}/volume': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the database. One that is not in what stands before it in the path is not found (404). */
+      databaseId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['DatabaseVolumeSize']
   }
   'GET /api/projects/{projectId}/env': {
     params: {
@@ -3665,6 +5195,42 @@ export interface Operations {
     query: {}
     body: undefined
     answer: Record<string, Schemas['ServiceMetrics']>
+  }
+  'GET /api/projects/{projectId}/orphaned-backups': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+    }
+    query: {
+      /** How many rows at most, from 1 to 200; 50 unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['OrphanedBackup'][]
+  }
+  'DELETE /api/projects/{projectId}/orphaned-backups/{backupId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the backup. */
+      backupId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'POST /api/projects/{projectId}/orphaned-backups/{backupId}/restore': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the backup. */
+      backupId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['RecreatedDatabase']
   }
   'GET /api/projects/{projectId}/registries': {
     params: {
@@ -4622,6 +6188,36 @@ export interface NamedOperations {
    */
   RevealEnvVar: 'GET /api/projects/{projectId}/applications/{applicationId}/env/{envVarId}/reveal'
   /**
+   * Get Mounts. The file mounts of the application, by path. A token sees no content, a session that of those that are not secret.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListFileMounts: 'GET /api/projects/{projectId}/applications/{applicationId}/file-mounts'
+  /**
+   * Create Mount. Adds a file that containers of the application see and cannot change. The application is marked as changed (`pending_change`): its container has it from the next deploy or reload on.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  CreateFileMount: 'POST /api/projects/{projectId}/applications/{applicationId}/file-mounts'
+  /**
+   * Update Mount. Changes what the body names. The container sees what it was made with until the next deploy or reload.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  UpdateFileMount: 'PUT /api/projects/{projectId}/applications/{applicationId}/file-mounts/{fileMountId}'
+  /**
+   * Delete Mount. The container sees the file until the next deploy or reload.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  DeleteFileMount: 'DELETE /api/projects/{projectId}/applications/{applicationId}/file-mounts/{fileMountId}'
+  /**
+   * Reveal File Mount. The content in clear, secret or not. Each call is written to the audit log.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
+   */
+  RevealFileMount: 'GET /api/projects/{projectId}/applications/{applicationId}/file-mounts/{fileMountId}/reveal'
+  /**
    * Get Health. How the health check of the latest deployment went, and how it goes now.
    *
    * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
@@ -4742,6 +6338,90 @@ export interface NamedOperations {
    */
   CreateTerminalSession: 'POST /api/projects/{projectId}/applications/{applicationId}/terminal'
   /**
+   * Get Configs for an App. The schedules of all volumes of the application, the oldest first.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListBackupConfigsForApplication: 'GET /api/projects/{projectId}/applications/{applicationId}/volume-backup-configs'
+  /**
+   * Get Volumes. The volumes of the application, by name, with what their files take.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListApplicationVolumes: 'GET /api/projects/{projectId}/applications/{applicationId}/volumes'
+  /**
+   * Create Volume. Adds a folder whose files outlive containers. The application is marked as changed (`pending_change`): its next deploy or reload makes the volume, with what the image has at that path, and mounts it. One of a name that was deleted without its data has them again.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  CreateApplicationVolume: 'POST /api/projects/{projectId}/applications/{applicationId}/volumes'
+  /**
+   * Delete Application Volume. Takes the volume from the application, with the schedules of its backups. A container that has it keeps it until the next deploy or reload, and the answer has a `warning` then. Its files stay unless `delete_data` is true.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
+   */
+  DeleteApplicationVolume: 'DELETE /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}'
+  /**
+   * Get Configs for a Volume. When backups of the volume are made by themselves, the oldest schedule first.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListBackupConfigsForVolume: 'GET /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs'
+  /**
+   * Create Config. Backups are made from now on, and the newest is restored as a proof once in a while.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  CreateVolumeBackupConfig: 'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs'
+  /**
+   * Update Config. What is left out stays as it is. Backups that there are stay where they are.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  UpdateVolumeBackupConfig: 'PUT /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs/{configId}'
+  /**
+   * Delete Config. The backups that it has made stay.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  DeleteVolumeBackupConfig: 'DELETE /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs/{configId}'
+  /**
+   * Run Config Backup. Makes a backup now as the schedule would, in the background.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  RunVolumeBackupConfig: 'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs/{configId}/run'
+  /**
+   * Get Backups. Backups of the volume, those that failed too, the newest first.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListVolumeBackups: 'GET /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups'
+  /**
+   * Delete Volume Backup. With its file, wherever that is; a destination that is away is asked again. Refused while it is used.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
+   */
+  DeleteVolumeBackup: 'DELETE /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups/{backupId}'
+  /**
+   * Check Volume Backup. Restores the backup into a throwaway volume and counts its files, in the background: `proof` of the backup says what came of it. Nothing else is touched.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  CheckVolumeBackup: 'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups/{backupId}/check'
+  /**
+   * Restore Volume Backup. Replaces what is in the volume by the backup, in the background. All of the file is read and proven before anything is touched. The application is stopped meanwhile where it runs. With `target_volume_id` it is another volume of the project that is replaced.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
+   */
+  RestoreVolumeBackup: 'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups/{backupId}/restore'
+  /**
+   * Get Restores. Restores into the volume, those that failed too, the newest first.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListVolumeRestores: 'GET /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/restores'
+  /**
    * Update Webhook. What the body leaves out stays.
    *
    * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
@@ -4753,6 +6433,236 @@ export interface NamedOperations {
    * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
    */
   RevealWebhookSecret: 'GET /api/projects/{projectId}/applications/{applicationId}/webhook/reveal'
+  /**
+   * Get Destinations. Where backups of the project may be kept, by name. The keys are in no answer.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListBackupDestinations: 'GET /api/projects/{projectId}/backup-destinations'
+  /**
+   * Create Destination. A bucket, or a folder of this machine. Nothing is asked of it yet: see its test.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  CreateBackupDestination: 'POST /api/projects/{projectId}/backup-destinations'
+  /**
+   * Update Destination. What is left out stays as it is. Provider, endpoint, bucket and what else says where it is are locked while backups are there. Stored keys are never sent to another host: where it moves they are given again.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  UpdateBackupDestination: 'PUT /api/projects/{projectId}/backup-destinations/{destId}'
+  /**
+   * Delete Destination. Refused while schedules use it, or backups are there.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  DeleteBackupDestination: 'DELETE /api/projects/{projectId}/backup-destinations/{destId}'
+  /**
+   * Test Destination. Asks the place whether backups may be kept there with what is stored.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  TestBackupDestination: 'POST /api/projects/{projectId}/backup-destinations/{destId}/test'
+  /**
+   * Test Configs. The same of a destination that is not saved. With the `id` of one that is, what is left out is taken from it, its keys only where it is at the same host.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  TestBackupDestinationParams: 'POST /api/projects/{projectId}/backup-destinations/test'
+  /**
+   * Get Recent Backups. The newest 50 backups of databases and volumes of the project, and at least the newest of each, the newest first.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListProjectBackups: 'GET /api/projects/{projectId}/backups'
+  /**
+   * Get Databases. The databases of the project, the newest first.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListDatabases: 'GET /api/projects/{projectId}/databases'
+  /**
+   * Create Database. Its container is made afterwards: `status` is `creating` until its server answers a query, and `status_detail` says what is being done. What is left out of `credentials` is chosen; `reveal` shows it.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  CreateDatabase: 'POST /api/projects/{projectId}/databases'
+  /** Get Database. A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  GetDatabase: 'GET /api/projects/{projectId}/databases/{databaseId}'
+  /**
+   * Update Database. Sets its limits. They hold from now on, in the container that runs too, which is not started anew.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  UpdateDatabase: 'PUT /api/projects/{projectId}/databases/{databaseId}'
+  /**
+   * Delete Database. The database is out of reach at once; its container and its volume are removed afterwards, which cannot be undone. Its backups are kept as orphaned ones unless `delete_backups` is `true`.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Only the owner of the project and admins may do this.
+   */
+  DeleteDatabase: 'DELETE /api/projects/{projectId}/databases/{databaseId}'
+  /**
+   * Get Attachments. The applications that get the connection of the database as variables, in the order in which they were attached.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListDatabaseAttachments: 'GET /api/projects/{projectId}/databases/{databaseId}/attachments'
+  /**
+   * Attach Database. Containers of the application get these variables from their next deploy or reload on, in the place of those that it was attached by before. Variables of the application itself come before them, those of the project after them.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  AttachDatabase: 'PUT /api/projects/{projectId}/databases/{databaseId}/attachments/{applicationId}'
+  /**
+   * Detach Database. Containers of the application get the variables no more, from their next deploy or reload on. The database and its data stay.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  DetachDatabase: 'DELETE /api/projects/{projectId}/databases/{databaseId}/attachments/{applicationId}'
+  /**
+   * Get Configs. When backups of the database are made by themselves, the oldest schedule first.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListDatabaseBackupConfigs: 'GET /api/projects/{projectId}/databases/{databaseId}/backup-configs'
+  /**
+   * Create Config. Backups are made from now on, and the newest is restored as a proof once in a while.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  CreateDatabaseBackupConfig: 'POST /api/projects/{projectId}/databases/{databaseId}/backup-configs'
+  /**
+   * Update Config. What is left out stays as it is. Backups that there are stay where they are.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  UpdateDatabaseBackupConfig: 'PUT /api/projects/{projectId}/databases/{databaseId}/backup-configs/{configId}'
+  /**
+   * Delete Config. The backups that it has made stay.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  DeleteDatabaseBackupConfig: 'DELETE /api/projects/{projectId}/databases/{databaseId}/backup-configs/{configId}'
+  /**
+   * Run Config Backup. Makes a backup now as the schedule would, in the background.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  RunDatabaseBackupConfig: 'POST /api/projects/{projectId}/databases/{databaseId}/backup-configs/{configId}/run'
+  /**
+   * Get Backups. Backups of the database, those that failed too, the newest first.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListDatabaseBackups: 'GET /api/projects/{projectId}/databases/{databaseId}/backups'
+  /**
+   * Backup Database. Makes a backup of all that is in it, in the background, which is kept on this machine, or in the bucket of the platform where one is enabled (`PUT /api/backups/remote`). The newest 7 (`DATABASE_BACKUP_RETAIN_COUNT`) of these are kept.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  BackupDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/backups'
+  /**
+   * Delete Database Backup. With its file, wherever that is; a destination that is away is asked again. Refused while it is used.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
+   */
+  DeleteDatabaseBackup: 'DELETE /api/projects/{projectId}/databases/{databaseId}/backups/{backupId}'
+  /**
+   * Check Database Backup. Restores the backup into a throwaway copy and asks that, in the background: `proof` of the backup says what came of it. Nothing else is touched.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  CheckDatabaseBackup: 'POST /api/projects/{projectId}/databases/{databaseId}/backups/{backupId}/check'
+  /**
+   * Reveal Database Credentials. The credentials in clear, and the address by which applications of the project sign in. Each call is written to the audit log.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
+   */
+  RevealDatabaseCredentials: 'GET /api/projects/{projectId}/databases/{databaseId}/credentials/reveal'
+  /**
+   * Get Deletion Impact. Which backups of the database there are: they are left, or go, when it is deleted.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  GetDatabaseDeletionImpact: 'GET /api/projects/{projectId}/databases/{databaseId}/deletion-impact'
+  /**
+   * Set External Access. Opens a port of 127.0.0.1 of the machine that leads to the database, or closes it, with the connections that came by it. Its container goes on undisturbed. Reach the port by a tunnel of SSH.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  SetDatabaseExternalAccess: 'POST /api/projects/{projectId}/databases/{databaseId}/external-access'
+  /**
+   * Get Logs. What the containers of the database have written, the latest first, as far as it is kept. All filters must match, and what is malformed narrows nothing. With `cursor` lines that come or go meanwhile neither repeat nor leave out any; `X-Next-Cursor` is where to go on.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListDatabaseLogs: 'GET /api/projects/{projectId}/databases/{databaseId}/logs/history'
+  /**
+   * Get Sessions. The containers of the database of which lines are kept, at most 50, those first that have written last.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListDatabaseLogSessions: 'GET /api/projects/{projectId}/databases/{databaseId}/logs/sessions'
+  /**
+   * Reload Database. Makes its container anew, with the limits of today and the image of before. Its data is kept. It is done afterwards: `status` is `creating` until its server answers.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  ReloadDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/reload'
+  /**
+   * Restart Database. Stops the container and starts it again, as it was made.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  RestartDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/restart'
+  /**
+   * Restore Database. Replaces what is in the database by a backup, in the background. All of the file is read and proven before anything is touched. A database that is stopped is started for it, and stopped again. With `from_other` it may be a backup of another database of the project that has the same engine.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
+   */
+  RestoreDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/restore'
+  /**
+   * Get Restores. Restores into the database, those that failed too, the newest first.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListDatabaseRestores: 'GET /api/projects/{projectId}/databases/{databaseId}/restores'
+  /**
+   * Start Database. Starts the container that exists. Nothing happens when it runs.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  StartDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/start'
+  /**
+   * Stop Database. Stops the container. Its server has 30 seconds to close its files, and does not come back before it is started.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  StopDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/stop'
+  /**
+   * Upgrade Version. Brings the database to another version: all of its databases and roles are restored beside the running server for a trial, then, with nothing written any more, once more, and compared; only then it is switched. The old volume is kept until it is confirmed, for some days at most. Whatever fails brings the old server back with its data. It is done afterwards: `status` is `upgrading`, `status_detail` says how far it is, `GET …/upgrades` what was done.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  UpgradeDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/upgrade'
+  /**
+   * Get Upgrades. The upgrades of the database, the newest first, with what was done.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListDatabaseUpgrades: 'GET /api/projects/{projectId}/databases/{databaseId}/upgrades'
+  /**
+   * Confirm Upgrade. The upgrade has proven itself: the old volume is removed now, and cannot be gone back to.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
+   */
+  ConfirmDatabaseUpgrade: 'POST /api/projects/{projectId}/databases/{databaseId}/upgrades/confirm'
+  /**
+   * Get Volume. The volume with the data of the database, measured now.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  GetDatabaseVolume: 'GET /api/projects/{projectId}/databases/{databaseId}/volume'
   /**
    * Get Variables. The variables of the project, which all of its applications get. A token sees no values, a session those that are not secret.
    *
@@ -4795,6 +6705,24 @@ export interface NamedOperations {
    * A token with the scope `metrics` or a wider one, or a session. A token pinned to other projects is refused (403).
    */
   GetProjectMetrics: 'GET /api/projects/{projectId}/metrics'
+  /**
+   * Get Orphaned Database Backups. Backups of databases that were deleted, the newest first. They are kept for 90 days (`orphaned_backup_retention_days`).
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListProjectOrphanedDatabaseBackups: 'GET /api/projects/{projectId}/orphaned-backups'
+  /**
+   * Delete Orphaned Database Backup. With its file. Refused while it is used.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
+   */
+  DeleteOrphanedDatabaseBackup: 'DELETE /api/projects/{projectId}/orphaned-backups/{backupId}'
+  /**
+   * Restore Database From Tombstone. Makes the database again, under its name and with its credentials, and restores the backup into it, in the background: `GET …/databases/{databaseId}/restores` of the new one says how that goes.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
+   */
+  RestoreDatabaseFromTombstone: 'POST /api/projects/{projectId}/orphaned-backups/{backupId}/restore'
   /**
    * Get Registry Accounts. The accounts of the project, by registry. Passwords are in no answer.
    *
@@ -5111,6 +7039,11 @@ export const operationKeys: NamedOperations = {
   ListEnvVars: 'GET /api/projects/{projectId}/applications/{applicationId}/env',
   UpdateEnvVars: 'PUT /api/projects/{projectId}/applications/{applicationId}/env',
   RevealEnvVar: 'GET /api/projects/{projectId}/applications/{applicationId}/env/{envVarId}/reveal',
+  ListFileMounts: 'GET /api/projects/{projectId}/applications/{applicationId}/file-mounts',
+  CreateFileMount: 'POST /api/projects/{projectId}/applications/{applicationId}/file-mounts',
+  UpdateFileMount: 'PUT /api/projects/{projectId}/applications/{applicationId}/file-mounts/{fileMountId}',
+  DeleteFileMount: 'DELETE /api/projects/{projectId}/applications/{applicationId}/file-mounts/{fileMountId}',
+  RevealFileMount: 'GET /api/projects/{projectId}/applications/{applicationId}/file-mounts/{fileMountId}/reveal',
   GetApplicationHealth: 'GET /api/projects/{projectId}/applications/{applicationId}/health',
   SetHealthCheck: 'PUT /api/projects/{projectId}/applications/{applicationId}/health-check',
   ListHostKeys: 'GET /api/projects/{projectId}/applications/{applicationId}/host-keys',
@@ -5131,8 +7064,61 @@ export const operationKeys: NamedOperations = {
   StartApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/start',
   StopApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/stop',
   CreateTerminalSession: 'POST /api/projects/{projectId}/applications/{applicationId}/terminal',
+  ListBackupConfigsForApplication: 'GET /api/projects/{projectId}/applications/{applicationId}/volume-backup-configs',
+  ListApplicationVolumes: 'GET /api/projects/{projectId}/applications/{applicationId}/volumes',
+  CreateApplicationVolume: 'POST /api/projects/{projectId}/applications/{applicationId}/volumes',
+  DeleteApplicationVolume: 'DELETE /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}',
+  ListBackupConfigsForVolume: 'GET /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs',
+  CreateVolumeBackupConfig: 'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs',
+  UpdateVolumeBackupConfig: 'PUT /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs/{configId}',
+  DeleteVolumeBackupConfig: 'DELETE /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs/{configId}',
+  RunVolumeBackupConfig: 'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs/{configId}/run',
+  ListVolumeBackups: 'GET /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups',
+  DeleteVolumeBackup: 'DELETE /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups/{backupId}',
+  CheckVolumeBackup: 'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups/{backupId}/check',
+  RestoreVolumeBackup: 'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups/{backupId}/restore',
+  ListVolumeRestores: 'GET /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/restores',
   UpdateApplicationWebhook: 'PUT /api/projects/{projectId}/applications/{applicationId}/webhook',
   RevealWebhookSecret: 'GET /api/projects/{projectId}/applications/{applicationId}/webhook/reveal',
+  ListBackupDestinations: 'GET /api/projects/{projectId}/backup-destinations',
+  CreateBackupDestination: 'POST /api/projects/{projectId}/backup-destinations',
+  UpdateBackupDestination: 'PUT /api/projects/{projectId}/backup-destinations/{destId}',
+  DeleteBackupDestination: 'DELETE /api/projects/{projectId}/backup-destinations/{destId}',
+  TestBackupDestination: 'POST /api/projects/{projectId}/backup-destinations/{destId}/test',
+  TestBackupDestinationParams: 'POST /api/projects/{projectId}/backup-destinations/test',
+  ListProjectBackups: 'GET /api/projects/{projectId}/backups',
+  ListDatabases: 'GET /api/projects/{projectId}/databases',
+  CreateDatabase: 'POST /api/projects/{projectId}/databases',
+  GetDatabase: 'GET /api/projects/{projectId}/databases/{databaseId}',
+  UpdateDatabase: 'PUT /api/projects/{projectId}/databases/{databaseId}',
+  DeleteDatabase: 'DELETE /api/projects/{projectId}/databases/{databaseId}',
+  ListDatabaseAttachments: 'GET /api/projects/{projectId}/databases/{databaseId}/attachments',
+  AttachDatabase: 'PUT /api/projects/{projectId}/databases/{databaseId}/attachments/{applicationId}',
+  DetachDatabase: 'DELETE /api/projects/{projectId}/databases/{databaseId}/attachments/{applicationId}',
+  ListDatabaseBackupConfigs: 'GET /api/projects/{projectId}/databases/{databaseId}/backup-configs',
+  CreateDatabaseBackupConfig: 'POST /api/projects/{projectId}/databases/{databaseId}/backup-configs',
+  UpdateDatabaseBackupConfig: 'PUT /api/projects/{projectId}/databases/{databaseId}/backup-configs/{configId}',
+  DeleteDatabaseBackupConfig: 'DELETE /api/projects/{projectId}/databases/{databaseId}/backup-configs/{configId}',
+  RunDatabaseBackupConfig: 'POST /api/projects/{projectId}/databases/{databaseId}/backup-configs/{configId}/run',
+  ListDatabaseBackups: 'GET /api/projects/{projectId}/databases/{databaseId}/backups',
+  BackupDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/backups',
+  DeleteDatabaseBackup: 'DELETE /api/projects/{projectId}/databases/{databaseId}/backups/{backupId}',
+  CheckDatabaseBackup: 'POST /api/projects/{projectId}/databases/{databaseId}/backups/{backupId}/check',
+  RevealDatabaseCredentials: 'GET /api/projects/{projectId}/databases/{databaseId}/credentials/reveal',
+  GetDatabaseDeletionImpact: 'GET /api/projects/{projectId}/databases/{databaseId}/deletion-impact',
+  SetDatabaseExternalAccess: 'POST /api/projects/{projectId}/databases/{databaseId}/external-access',
+  ListDatabaseLogs: 'GET /api/projects/{projectId}/databases/{databaseId}/logs/history',
+  ListDatabaseLogSessions: 'GET /api/projects/{projectId}/databases/{databaseId}/logs/sessions',
+  ReloadDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/reload',
+  RestartDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/restart',
+  RestoreDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/restore',
+  ListDatabaseRestores: 'GET /api/projects/{projectId}/databases/{databaseId}/restores',
+  StartDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/start',
+  StopDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/stop',
+  UpgradeDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/upgrade',
+  ListDatabaseUpgrades: 'GET /api/projects/{projectId}/databases/{databaseId}/upgrades',
+  ConfirmDatabaseUpgrade: 'POST /api/projects/{projectId}/databases/{databaseId}/upgrades/confirm',
+  GetDatabaseVolume: 'GET /api/projects/{projectId}/databases/{databaseId}/volume',
   ListProjectEnvVars: 'GET /api/projects/{projectId}/env',
   UpdateProjectEnvVars: 'PUT /api/projects/{projectId}/env',
   RevealProjectEnvVar: 'GET /api/projects/{projectId}/env/{envVarId}/reveal',
@@ -5140,6 +7126,9 @@ export const operationKeys: NamedOperations = {
   SetProjectMember: 'PUT /api/projects/{projectId}/members',
   RemoveProjectMember: 'DELETE /api/projects/{projectId}/members/{userId}',
   GetProjectMetrics: 'GET /api/projects/{projectId}/metrics',
+  ListProjectOrphanedDatabaseBackups: 'GET /api/projects/{projectId}/orphaned-backups',
+  DeleteOrphanedDatabaseBackup: 'DELETE /api/projects/{projectId}/orphaned-backups/{backupId}',
+  RestoreDatabaseFromTombstone: 'POST /api/projects/{projectId}/orphaned-backups/{backupId}/restore',
   ListProjectRegistryAccounts: 'GET /api/projects/{projectId}/registries',
   SetProjectRegistryAccount: 'PUT /api/projects/{projectId}/registries',
   DeleteProjectRegistryAccount: 'DELETE /api/projects/{projectId}/registries/{registryAccountId}',

@@ -1,12 +1,19 @@
 import type { Readable } from 'node:stream'
 import type { S3Client } from '@aws-sdk/client-s3'
 import { withTimeLimit } from '../time-limit.js'
+import { boundAnswers } from './bounded-answers.js'
 import { s3Failure } from './failure.js'
+import { guardedAgents } from './guarded-agents.js'
 import { partsOf } from './parts.js'
+import { patiently } from './patience.js'
 import { S3Error, type S3Object, type S3Settings } from './settings.js'
 
 /** The client takes a while to load and some memory: only who has a remote pays for it. */
-const loadSdk = async () => await import('@aws-sdk/client-s3')
+const loadSdk = async () => {
+  // Its version is pinned to one that runs here: what it says of later ones is nothing for operators.
+  process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true'
+  return await import('@aws-sdk/client-s3')
+}
 type Sdk = Awaited<ReturnType<typeof loadSdk>>
 
 /** 10 000 parts are the most that a store takes: 160 GiB. */
@@ -14,6 +21,11 @@ const partBytes = 16 * 1024 * 1024
 const connectMs = 15_000
 /** How long a connection may move no byte. */
 const silenceMs = 60_000
+/** One request, from its first byte to the head of its answer: a part at 56 KB a second. */
+const requestMs = 300_000
+/** How long an object may keep who reads it waiting: this, and for each byte what it takes at 32 KiB a second. */
+const readingMs = 120_000
+const slowestBytesPerMs = 32.768
 const attempts = 5
 const abortMs = 20_000
 
@@ -32,8 +44,8 @@ export class S3Bucket {
   }
 
   /**
-   * Stores what `content` gives until its end: whole, or not at all. In parts, of which one is sent while the next is filled, and
-   * each of which is sent again when a request fails.
+   * Stores what `content` gives until its end: whole, or not at all. In parts, of which one is sent while the next is filled. A part
+   * that fails is sent again, and an upload goes on where it was when a store comes back that was away for up to two minutes.
    */
   async put(key: string, content: AsyncIterable<Buffer>, { signal }: Options): Promise<void> {
     const { bucket: Bucket } = this.#settings
@@ -64,12 +76,15 @@ export class S3Bucket {
         if (UploadId === undefined) throw new S3Error(`${this.#host} has not begun an upload`)
         try {
           const done: Array<{ PartNumber: number; ETag: string | undefined }> = []
+          let bytes = 0
           const send = async (Body: Buffer, PartNumber: number): Promise<void> => {
-            const { ETag } = await client.send(
-              new sdk.UploadPartCommand({ Bucket, Key: key, UploadId, PartNumber, Body }),
-              { abortSignal: signal }
+            const command = new sdk.UploadPartCommand({ Bucket, Key: key, UploadId, PartNumber, Body })
+            const { ETag } = await patiently(
+              signal,
+              async () => await client.send(command, { abortSignal: signal })
             )
             done.push({ PartNumber, ETag })
+            bytes += Body.length
           }
           let number = 1
           let sending = send(head, number)
@@ -81,14 +96,17 @@ export class S3Bucket {
             sending.catch(() => {})
           }
           await sending
-          await client.send(
-            new sdk.CompleteMultipartUploadCommand({
-              Bucket,
-              Key: key,
-              UploadId,
-              MultipartUpload: { Parts: done }
-            }),
-            { abortSignal: signal }
+          const command = new sdk.CompleteMultipartUploadCommand({
+            Bucket,
+            Key: key,
+            UploadId,
+            MultipartUpload: { Parts: done }
+          })
+          await patiently(signal, async () => await client.send(command, { abortSignal: signal })).catch(
+            async (error: unknown) => {
+              // One that was done, and whose answer was lost, is no upload any more when it is asked for again.
+              if (!isNoUpload(error) || (await this.size(key, { signal })) !== bytes) throw error
+            }
           )
         } catch (error) {
           // Beyond the abort of the upload, which may be why it failed.
@@ -132,6 +150,29 @@ export class S3Bucket {
     }
   }
 
+  /** The same, piece by piece; what fails on the way is an `S3Error` too. */
+  async *chunks(key: string, options: Options & { readonly from?: number }): AsyncGenerator<Buffer> {
+    const stream = await this.get(key, options)
+    let waited = 0
+    let bytes = 0
+    let since = performance.now()
+    try {
+      for await (const chunk of stream as AsyncIterable<Buffer>) {
+        waited += performance.now() - since
+        bytes += chunk.length
+        // A store that gives a byte now and then would hold its reader for days.
+        if (waited > readingMs + bytes / slowestBytesPerMs)
+          throw new S3Error(
+            `${this.#host} gives the object too slowly: ${bytes} bytes in ${Math.round(waited / 1000)} s`
+          )
+        yield chunk
+        since = performance.now()
+      }
+    } catch (error) {
+      throw this.#failure(error, options.signal)
+    }
+  }
+
   /** How long the object is; null where there is none. */
   async size(key: string, { signal }: Options): Promise<number | null> {
     let bytes: number | null = null
@@ -161,10 +202,13 @@ export class S3Bucket {
   async removeParts(key: string, { signal }: Options): Promise<void> {
     const { bucket: Bucket } = this.#settings
     await this.#with(signal, async (client, sdk) => {
-      const { Uploads = [] } = await client.send(
-        new sdk.ListMultipartUploadsCommand({ Bucket, Prefix: key }),
-        { abortSignal: signal }
-      )
+      const { Uploads = [] } = await client
+        .send(new sdk.ListMultipartUploadsCommand({ Bucket, Prefix: key }), { abortSignal: signal })
+        .catch((error: unknown) => {
+          // Some stores keep no list of them, and take them away by themselves.
+          if (statusOf(error) === 405 || statusOf(error) === 501) return { Uploads: [] }
+          throw error
+        })
       for (const { Key, UploadId } of Uploads)
         if (Key === key)
           await client.send(new sdk.AbortMultipartUploadCommand({ Bucket, Key, UploadId }), {
@@ -230,11 +274,20 @@ export class S3Bucket {
       // Stores other than Amazon's refuse the checksums that the client adds by itself; archives have their own.
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
-      requestHandler: { connectionTimeout: connectMs, socketTimeout: silenceMs }
+      requestHandler: {
+        connectionTimeout: connectMs,
+        socketTimeout: silenceMs,
+        requestTimeout: requestMs,
+        throwOnRequestTimeout: true,
+        ...guardedAgents(this.#settings, this.#host)
+      }
     })
+    boundAnswers(client)
     return { client, sdk }
   }
 }
+
+const isNoUpload = (error: unknown): boolean => error instanceof Error && error.name === 'NoSuchUpload'
 
 const statusOf = (error: unknown): number | undefined =>
   (error as { readonly $metadata?: { readonly httpStatusCode?: number } } | null)?.$metadata?.httpStatusCode

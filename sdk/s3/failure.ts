@@ -1,3 +1,4 @@
+import type { AnswerFault } from './bounded-answers.js'
 import { S3Error, type S3Settings } from './settings.js'
 
 type Place = Pick<S3Settings, 'bucket' | 'region'> & { readonly host: string }
@@ -38,6 +39,20 @@ const cutOff: ReadonlySet<string> = new Set([
   'ERR_STREAM_PREMATURE_CLOSE'
 ])
 
+const busy: ReadonlySet<number | undefined> = new Set([429, 500, 502, 503, 504])
+
+/** Whether it may work a moment later: the store is away or busy, and has refused nothing. */
+export function isPassing(error: unknown): boolean {
+  if (!(error instanceof Error) || error instanceof S3Error) return false
+  const code = codeOf(error)
+  return silent.has(code) || cutOff.has(code) || busy.has((error as Fault).$metadata?.httpStatusCode)
+}
+
+const answerFaults: Readonly<Record<AnswerFault, string>> = {
+  ANSWER_TOO_LONG: 'answers with more than any store does',
+  ANSWER_TOO_SLOW: 'does not come to the end of an answer'
+}
+
 /** What a store, or the way there, has refused, in words of ours: its own may be of anybody. */
 export function s3Failure(error: unknown, place: Place): Error {
   if (error instanceof S3Error) return error
@@ -50,6 +65,8 @@ export function s3Failure(error: unknown, place: Place): Error {
 function sentence({ host, bucket, region }: Place, code: string, status: number | undefined): string {
   if (silent.has(code))
     return `${host} does not answer (${code}): check the endpoint, and whether a firewall is in between`
+  const cut = answerFaults[code as AnswerFault]
+  if (cut !== undefined) return `${host} ${cut}: check the endpoint`
   if (cutOff.has(code)) return `${host} has cut the connection off (${code}): try again`
   if (refusedKeys.has(code))
     return `${host} does not know these keys (${code}): check access_key and secret_key`

@@ -7,6 +7,11 @@ export interface S3Settings {
   readonly useSsl: boolean
   readonly accessKey: string
   readonly secretKey: string
+  /**
+   * Why the host is not connected to at an address that its name leads to, in a sentence; null where it may be. Asked of each
+   * connection. Left out: every address may be.
+   */
+  readonly refuses?: (host: string, address: string) => string | null
 }
 
 export interface S3Object {

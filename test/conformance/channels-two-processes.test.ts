@@ -2,5 +2,11 @@
 import { requireEngine } from '../../lab/engine.js'
 import { channelClaims } from './channels.js'
 import { testClaims, twoProcesses } from './claims.js'
+import { databaseClaims } from './database-channels.js'
 
-testClaims(channelClaims, twoProcesses.slice(0, 1), { usesEngine: true }, requireEngine)
+testClaims(
+  [...channelClaims, ...databaseClaims],
+  twoProcesses.slice(0, 1),
+  { usesEngine: true },
+  requireEngine
+)

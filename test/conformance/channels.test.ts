@@ -2,5 +2,6 @@
 import { requireEngine } from '../../lab/engine.js'
 import { channelClaims } from './channels.js'
 import { oneProcess, testClaims } from './claims.js'
+import { databaseClaims } from './database-channels.js'
 
-testClaims(channelClaims, oneProcess, { usesEngine: true }, requireEngine)
+testClaims([...channelClaims, ...databaseClaims], oneProcess, { usesEngine: true }, requireEngine)

@@ -23,13 +23,14 @@ const contractChannels = [
   'platform'
 ] as const
 
-/** Of these the claims below show what they tell. */
+/** Of these the claims below, and those on databases, show what they tell. */
 const told: readonly string[] = [
   'metrics:host',
   'metrics:app:{applicationId}',
   'build-logs:{deploymentId}',
   'container-logs:{sourceId}',
   'container-status:{applicationId}',
+  'database-status:{databaseId}',
   'requests:{applicationId}',
   'requests:all',
   'platform'

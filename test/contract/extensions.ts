@@ -23,6 +23,27 @@ export const extensions: Readonly<Record<string, Extension>> = {
     admin: true,
     reason: 'what archives are encrypted to, and what is needed to restore them'
   },
+  'POST /api/projects/{projectId}/databases/{databaseId}/backups/{backupId}/check': {
+    scope: 'write',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'whether a backup is worth something is tried when somebody wants to know'
+  },
+  'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups/{backupId}/check': {
+    scope: 'write',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'the same of a volume'
+  },
+  'DELETE /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups/{backupId}': {
+    scope: null,
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'backups of volumes take room too, and go as those of databases do'
+  },
   'GET /api/builders': {
     scope: 'read',
     session: true,
@@ -63,6 +84,41 @@ export const extensions: Readonly<Record<string, Extension>> = {
     admin: false,
     pinned: true,
     reason: 'and by it no longer'
+  },
+  'GET /api/projects/{projectId}/databases/{databaseId}/attachments': {
+    scope: 'read',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'which applications sign in to a database'
+  },
+  'PUT /api/projects/{projectId}/databases/{databaseId}/attachments/{applicationId}': {
+    scope: 'write',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'an application gets the connection of a database by the names that it asks for'
+  },
+  'DELETE /api/projects/{projectId}/databases/{databaseId}/attachments/{applicationId}': {
+    scope: 'write',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'and no longer'
+  },
+  'GET /api/projects/{projectId}/databases/{databaseId}/upgrades': {
+    scope: 'read',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'how far an upgrade is, and why one has failed'
+  },
+  'POST /api/projects/{projectId}/databases/{databaseId}/upgrades/confirm': {
+    scope: null,
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'the old volume goes before its time'
   },
   'GET /api/projects/{projectId}/applications/{applicationId}/host-keys': {
     scope: 'read',
@@ -216,6 +272,21 @@ const myRole = {
   my_role: 'what the caller may do in the project: viewer, editor, owner, or admin of one of others'
 }
 
+const backup = {
+  encrypted: 'whether the file is encrypted',
+  sha256: 'what it may be compared with by hand',
+  format: 'how the dump in it is written',
+  version: 'what it was made of',
+  proof: 'whether it was restored as a proof, when, how long that took and how many rows there were'
+}
+
+const backupConfig = {
+  time_zone: 'the time zone that the schedules are read in',
+  drill_schedule: 'when the newest backup is restored as a proof'
+}
+
+const backupConfigAnswer = { ...backupConfig, next_run_at: 'when the next backup is due' }
+
 /** Fields that the contract does not name: by its schema, or by the operation where it has none; each with the reason why it exists. */
 export const fields: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   setupRequest: { code: 'the one-time code that a platform open to the network asks for' },
@@ -230,6 +301,9 @@ export const fields: Readonly<Record<string, Readonly<Record<string, string>>>> 
     ...buildChoices,
     registry_username: registryAccount.registry_username,
     has_registry_credentials: 'tells only whether the password of a registry is stored'
+  },
+  databaseResponse: {
+    status_detail: 'what is being done for it just now, or why it has failed'
   },
   Deployment: {
     kind: 'what the deployment does: deploy, build, reload, rebuild or rollback',
@@ -255,6 +329,22 @@ export const fields: Readonly<Record<string, Readonly<Record<string, string>>>> 
     owner: 'the project whose network it is',
     container_count: 'how many containers are connected, where not all are told'
   },
+  databaseBackupResponse: backup,
+  volumeBackupResponse: backup,
+  projectBackupActivityResponse: backup,
+  orphanedBackupResponse: backup,
+  databaseBackupConfigRequest: backupConfig,
+  volumeBackupConfigRequest: backupConfig,
+  databaseBackupConfigResponse: backupConfigAnswer,
+  volumeBackupConfigResponse: backupConfigAnswer,
+  appVolumeBackupConfigResponse: backupConfigAnswer,
+  restoreDatabaseRequest: { from_other: 'that it is a backup of another database is intended' },
+  'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups/{backupId}/restore':
+    {
+      target_volume_id: 'another volume that it is restored into'
+    },
+  'POST /api/projects/{projectId}/backup-destinations/test': { error: 'why it does not work' },
+  'POST /api/projects/{projectId}/backup-destinations/{destId}/test': { error: 'why it does not work' },
   'POST /api/backups/remote/test': { error: 'why it does not work, and what helps' },
   invitationResponse: {
     link: 'an administrator can hand on the invitation where no mail is sent'

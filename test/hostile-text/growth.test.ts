@@ -21,6 +21,7 @@ import {
 } from '../../plugins/applications/source-text.js'
 import { parseStartCommand } from '../../plugins/applications/start-command.js'
 import { csvLine } from '../../plugins/audit-logs/csv.js'
+import { isKeyPart, trimSlashes } from '../../plugins/backups/runs/file-name.js'
 import { imageOfBuildpack } from '../../plugins/builds/builders/buildpack-reference.js'
 import { parseIgnoreFile } from '../../plugins/builds/context/ignore-patterns.js'
 import { gitProblem, isRedirect, isUnadvertised, localProblem } from '../../plugins/builds/git/git-failure.js'
@@ -35,11 +36,13 @@ import { readChallenge, readToken } from '../../plugins/builds/registry/client/t
 import { readKnownHosts } from '../../plugins/builds/ssh/host-key.js'
 import { pemBlocks } from '../../plugins/certificates/pem.js'
 import { inOneLine, subjectNames } from '../../plugins/certificates/subject-names.js'
+import { mountPathFault } from '../../plugins/containers/mount-path.js'
 import { explainExit } from '../../plugins/deployments/rollout/exit-diagnosis.js'
 import { pathOf, rateLimitKeyOf } from '../../plugins/domains/api.js'
 import { readHostname } from '../../plugins/domains/hostname.js'
 import { readPath } from '../../plugins/domains/path-rule.js'
 import { readFeature } from '../../plugins/domains/route-features.js'
+import { fileModeOf } from '../../plugins/file-mounts/file-mode.js'
 import { checkedEmail } from '../../plugins/identity/users/email.js'
 import { levelOfLine } from '../../plugins/logs/collect/level.js'
 import { linesOf } from '../../plugins/logs/kept/chunk.js'
@@ -76,11 +79,14 @@ import { TarEnd } from '../../plugins/runtime-docker/tar-end.js'
 import { supervisorAnswers } from '../../plugins/runtime-docker/terminal/supervisor-answers.js'
 import { readClientFrame as readTerminalFrame } from '../../plugins/terminal/client-frame.js'
 import { Scrollback } from '../../plugins/terminal/screen/scrollback.js'
+import { TarCheck } from '../../plugins/volumes/backup/tar-check.js'
+import { volumeNameOf } from '../../plugins/volumes/volume-name.js'
 import { originOf } from '../../sdk/http1/forwarded-for.js'
 import { hostnameOf, targetOf } from '../../sdk/http1/forwarding/head.js'
 import { setsPlatformCookie, withoutPlatformCookies } from '../../sdk/http1/forwarding/platform-cookies.js'
 import { setsCookieOfOthers } from '../../sdk/http1/forwarding/sibling-cookies.js'
 import { readBasicCredentials } from '../../sdk/http1/passwords/basic-credentials.js'
+import { s3Endpoint } from '../../sdk/s3/index.js'
 
 const mebibyte = 2 ** 20
 
@@ -175,7 +181,7 @@ async function answersIn(text: string, pieceLength: number): Promise<number> {
 }
 
 /** Lines of the text, as what a tar says of its next file. */
-function readTar(text: Buffer, pieceLength: number): void {
+function readTar(text: Buffer, pieceLength: number, end: TarEnd | TarCheck = new TarEnd()): void {
   const line = text.subarray(0, 90)
   const record = Buffer.concat(
     Array.from({ length: Math.floor(text.length / 100) }, () =>
@@ -186,7 +192,6 @@ function readTar(text: Buffer, pieceLength: number): void {
   header.write(record.length.toString(8).padStart(11, '0'), 124)
   header.write('x', 156)
   const tar = Buffer.concat([header, record, Buffer.alloc(1024)])
-  const end = new TarEnd()
   for (let at = 0; at < tar.length; at += pieceLength) end.read(tar.subarray(at, at + pieceLength))
 }
 
@@ -255,6 +260,9 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'an image that is sent': text => parseImage(text, 'image'),
   'a path that is sent': text => parsePath(text, 'path'),
   'buildpacks that are sent': text => parseBuildpacks(JSON.stringify([text])),
+  'where something is mounted': text => mountPathFault({ kind: 'file', path: `/${text}` }),
+  'the name of a volume': volumeNameOf,
+  'the mode of a file': fileModeOf,
   'a start command': text => parseStartCommand(text),
   'a name that becomes a slug': slugify,
   'an image the engine is asked for': text => {
@@ -305,6 +313,9 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'the path of a request to a rule': text => climbs(`/${text}`) || pathOf(`/${text}`),
   'the addresses that a request has come by': text =>
     originOf('10.0.0.1', text, () => true) && originOf('10.0.0.1', `${text}10.0.0.2`, () => true),
+  'the prefix of a destination': text =>
+    isKeyPart(trimSlashes(text)) || isKeyPart(`${'/'.repeat(text.length)}${text}`),
+  'the endpoint of a destination': text => s3Endpoint(text) ?? s3Endpoint(`https://${text}`),
   'a name and a password for a route': text =>
     readBasicCredentials(`Basic ${text}`) ?? readBasicCredentials(text),
   'what shares a limit of rate': text => rateLimitKeyOf(text) ?? rateLimitKeyOf(`{http.request.${text}}`),
@@ -379,7 +390,10 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'a list of the engine in small pieces': text => rowsIn(eighth(text), 7),
   'a name of a thing on the engine': listedText,
   'a record in a tar of a container': text => readTar(Buffer.from(text), 64 * 1024),
-  'a record in a tar of a container in small pieces': text => readTar(Buffer.from(eighth(text)), 7)
+  'a record in a tar of a container in small pieces': text => readTar(Buffer.from(eighth(text)), 7),
+  'a record in a tar of a volume': text => readTar(Buffer.from(text), 64 * 1024, new TarCheck()),
+  'a record in a tar of a volume in small pieces': text =>
+    readTar(Buffer.from(eighth(text)), 7, new TarCheck())
 }
 
 /** Repeated, each begins something that never ends. */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 /** Every example in the description of the API is sent as it stands there, to a platform that has what it is about. */
 import { identity } from 'busbar/api/identity'
 import { createTestKernel, type TestAnswer, type TestClient, type TestKernel } from 'busbar/sdk/testing'
@@ -60,10 +61,19 @@ const newAdmin = newAdmins(() => k, password)
 /** Whom the examples speak of: some make her, some need her, some must be the first to name her. */
 const needsAda = /\/(members|login)$/
 
+const destination = {
+  name: 'Far',
+  provider: 's3',
+  region: 'eu-central-1',
+  bucket: 'far',
+  access_key: 'key',
+  secret_key: 'secret'
+}
+
 /** What the paths need, made anew for one request: the one before may have changed it. */
 async function fixture(client: TestClient, path: string): Promise<Readonly<Record<string, string>>> {
   const idOf = ({ status, body }: TestAnswer): string => {
-    if (status !== 201) throw new Error(`${status} ${JSON.stringify(body)}`)
+    if (status !== 201 && status !== 202) throw new Error(`${status} ${JSON.stringify(body)}`)
     return body.id
   }
   // The example of settings is one of the audit log.
@@ -72,9 +82,27 @@ async function fixture(client: TestClient, path: string): Promise<Readonly<Recor
   for (const { id } of found) if (!needsAda.test(path)) await client.delete(`/api/users/${id}`)
   if (found.length === 0 && needsAda.test(path)) await k.service(identity).createUser(ada)
   const ids: Record<string, string> = { pluginId: path.endsWith('/config') ? 'audit-logs' : 'api-reference' }
+  const configFor = async (backedUp: string): Promise<void> => {
+    if (path.includes('{backupId}')) ids.backupId = randomUUID()
+    if (path.includes('{configId}')) {
+      const destinations = `/api/projects/${projectId}/backup-destinations`
+      const config = {
+        schedule: '0 3 * * *',
+        destination_id: idOf(await client.post(destinations, destination))
+      }
+      ids.configId = idOf(await client.post(`${backedUp}/backup-configs`, config))
+    }
+  }
   if (path.includes('{userId}')) ids.userId = (await k.user('somebody')).id
   if (!path.includes('{projectId}')) return ids
   const projectId = idOf(await client.post('/api/projects', { name: 'P', slug: `p-${made++}` }))
+  if (path.includes('{destId}'))
+    ids.destId = idOf(await client.post(`/api/projects/${projectId}/backup-destinations`, destination))
+  if (path.includes('{databaseId}')) {
+    const databases = `/api/projects/${projectId}/databases`
+    ids.databaseId = idOf(await client.post(databases, { name: 'D', type: 'postgres' }))
+    await configFor(`${databases}/${ids.databaseId}`)
+  }
   const variables = { vars: [{ key: 'API_KEY', value: 'kept', is_secret: true }] }
   await client.put(`/api/projects/${projectId}/env`, variables)
   if (!path.includes('{applicationId}')) return { ...ids, projectId }
@@ -86,7 +114,16 @@ async function fixture(client: TestClient, path: string): Promise<Readonly<Recor
     branch: 'main'
   }
   const applicationId = idOf(await client.post(`/api/projects/${projectId}/applications`, source))
-  await client.put(`/api/projects/${projectId}/applications/${applicationId}/env`, variables)
+  const application = `/api/projects/${projectId}/applications/${applicationId}`
+  await client.put(`${application}/env`, variables)
+  if (path.includes('{fileMountId}'))
+    ids.fileMountId = idOf(
+      await client.post(`${application}/file-mounts`, { mount_path: '/etc/a/b', content: 'c' })
+    )
+  if (path.includes('{volumeId}')) {
+    ids.volumeId = idOf(await client.post(`${application}/volumes`, { name: 'files', mount_path: '/files' }))
+    await configFor(`${application}/volumes/${ids.volumeId}`)
+  }
   // Of an example before, in another project.
   await k.query('delete from domains.domain')
   if (path.includes('{domainId}')) {
@@ -137,6 +174,18 @@ const refused: Readonly<Record<string, string>> = {
   'POST /api/certificates': 'E_CERTIFICATE_UNREADABLE',
   'POST /api/maintenance/restart': 'E_SERVICE_RESTART',
   'POST /api/plugins/{pluginId}/purge': 'E_PLUGIN_ON',
+  'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs':
+    'E_BACKUP_DESTINATION_UNKNOWN',
+  'PUT /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backup-configs/{configId}':
+    'E_BACKUP_DESTINATION_UNKNOWN',
+  'POST /api/projects/{projectId}/applications/{applicationId}/volumes/{volumeId}/backups/{backupId}/restore':
+    'E_BACKUP_NOT_FOUND',
+  'POST /api/projects/{projectId}/databases/{databaseId}/backup-configs': 'E_BACKUP_DESTINATION_UNKNOWN',
+  'PUT /api/projects/{projectId}/databases/{databaseId}/backup-configs/{configId}':
+    'E_BACKUP_DESTINATION_UNKNOWN',
+  'POST /api/projects/{projectId}/databases/{databaseId}/external-access': 'E_DATABASE_BUSY_NOW',
+  'POST /api/projects/{projectId}/databases/{databaseId}/restore': 'E_RESTORE_BACKUP',
+  'POST /api/projects/{projectId}/databases/{databaseId}/upgrade': 'E_DATABASE_BUSY_NOW',
   'POST /api/projects/{projectId}/applications/{applicationId}/rollback': 'E_ROLLBACK_FOREIGN',
   'POST /api/projects/{projectId}/applications/{applicationId}/terminal': 'E_TERMINAL_NO_CONTAINER',
   'PUT /api/projects/{projectId}/transfer': 'E_PROJECT_NO_SUCH_USER',

@@ -15,7 +15,8 @@ const ownersOnly = new Set([
   'PUT /api/projects/{projectId}/sharing',
   'PUT /api/projects/{projectId}/members',
   'DELETE /api/projects/{projectId}/members/{userId}',
-  'DELETE /api/projects/{projectId}/applications/{applicationId}'
+  'DELETE /api/projects/{projectId}/applications/{applicationId}',
+  'DELETE /api/projects/{projectId}/databases/{databaseId}'
 ])
 
 /** What the contract alone says a caller must get. */
@@ -101,9 +102,18 @@ test('every route and channel lets in exactly whom the contract says', async t =
         hostname: `${slug}.example.com`
       })
     ).body.id as string
+    const of = `/api/projects/${project}/applications/${application}`
+    const volume = (await client.post(`${of}/volumes`, { name: 'data', mount_path: '/data' })).body
+      .id as string
+    const fileMount = (await client.post(`${of}/file-mounts`, { mount_path: '/app/key', content: 'x' })).body
+      .id as string
+    t.ok(volume && fileMount, `${name} has a volume and a file mount`)
+    const database = (await client.post(`/api/projects/${project}/databases`, { name: 'db', type: 'redis' }))
+      .body.id as string
+    t.ok(database, `${name} has a database`)
     const isMade = project && application && deployment && domain
     t.ok(isMade, `${name} has a project, an application, a deployment and a domain`)
-    return { project, application, deployment, domain }
+    return { project, application, deployment, domain, volume, fileMount, database }
   }
   const own = await made('owner')
   const foreign = await made('stranger')
@@ -128,7 +138,10 @@ test('every route and channel lets in exactly whom the contract says', async t =
     resources: {
       applicationId: { inside: own.application, foreign: foreign.application, shared: shared.application },
       deploymentId: { inside: own.deployment, foreign: foreign.deployment, shared: shared.deployment },
+      volumeId: { inside: own.volume, foreign: foreign.volume, shared: shared.volume },
+      fileMountId: { inside: own.fileMount, foreign: foreign.fileMount, shared: shared.fileMount },
       domainId: { inside: own.domain, foreign: foreign.domain, shared: shared.domain },
+      databaseId: { inside: own.database, foreign: foreign.database, shared: shared.database },
       sourceId: { inside: own.application, foreign: foreign.application, shared: shared.application }
     }
   })

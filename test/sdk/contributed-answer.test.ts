@@ -1,7 +1,7 @@
 import { askContribution, askNow, askOrLeaveOut, askRefusal, type Log, Problem } from 'busbar/sdk'
 import { test } from 'tap'
 import { passGates } from '../../plugins/applications/gates.js'
-import { volumesOf } from '../../plugins/deployments/rollout/contributed-volumes.js'
+import { checkCollisions, partsOf } from '../../plugins/deployments/rollout/contributed-parts.js'
 import { load } from '../../plugins/deployments/rollout/steps/load.js'
 
 const what = 'the gate of the plugin "quota"'
@@ -103,16 +103,46 @@ test('a deploy and a stop ask their gates in this way', async t => {
   })
 })
 
-test('the parts of a container are a list of volumes, or nothing', t => {
-  const of = (parts: unknown) => volumesOf(parts, 'the container parts of the plugin "files"')
-  t.same(of(undefined), [])
-  t.same(of(null), [])
+test('the parts of a container are lists of volumes and files, or nothing', t => {
+  const of = (parts: unknown) => partsOf(parts, 'the container parts of the plugin "files"')
+  t.same(of(undefined), { volumes: [], files: [], hidden: [] })
+  t.same(of(null), { volumes: [], files: [], hidden: [] })
   const volumes = [{ volume: 'v', path: '/data', readOnly: true }]
-  t.same(of({ volumes }), volumes)
-  for (const parts of [{}, 'v', { volumes: null }, { volumes: [null] }, { volumes: [{ volume: 'v' }] }])
+  t.same(of({ volumes }), { volumes, files: [], hidden: [] })
+  const files = [{ path: '/app/key', content: Buffer.from('k'), mode: 0o600 }]
+  t.same(of({ volumes: [], files, hidden: ['k'] }), { volumes: [], files, hidden: ['k'] })
+  const wrong = [
+    {},
+    'v',
+    { volumes: null },
+    { volumes: [null] },
+    { volumes: [{ volume: 'v' }] },
+    { volumes, files: null },
+    { volumes, hidden: 'k' },
+    { volumes, files: [{ path: '/app/key', content: 'k', mode: 0o600 }] },
+    { volumes, files: [{ path: '/app/key', content: Buffer.from('k') }] }
+  ]
+  for (const parts of wrong)
     t.throws(() => of(parts), {
-      message: 'the container parts of the plugin "files" are not { volumes: [{ volume, path }] }'
+      message:
+        'the container parts of the plugin "files" are not { volumes: [{ volume, path }], files: [{ path, content, mode }], hidden: [text] }'
     })
+  t.end()
+})
+
+test('parts of several plugins that cannot be mounted in one container are told apart by their plugins', t => {
+  const volume = { plugin: 'volumes', volumes: [{ volume: 'v', path: '/data' }], files: [] }
+  const file = (path: string) => ({
+    plugin: 'files',
+    volumes: [],
+    files: [{ path, content: Buffer.from(''), mode: 0o644 }]
+  })
+  t.doesNotThrow(() => checkCollisions([volume, file('/data/settings'), file('/database/x')]))
+  t.throws(() => checkCollisions([volume, file('/data')]), {
+    message:
+      'the volume at /data (volumes) and the file at /data (files) cannot be mounted in one container: remove one of them'
+  })
+  t.throws(() => checkCollisions([file('/a/b'), file('/a/b/c')]), /the file at \/a\/b \(files\)/)
   t.end()
 })
 

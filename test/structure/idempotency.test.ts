@@ -8,6 +8,7 @@ const without: Readonly<Record<string, string>> = {
   // Nothing is made or started.
   CancelDeployment: 'ends something',
   StopApplication: 'ends something',
+  StopDatabase: 'ends something',
   DisablePlugin: 'ends something',
   PurgePlugin: 'removes something',
   Logout: 'ends the session',
@@ -17,6 +18,8 @@ const without: Readonly<Record<string, string>> = {
   RevealDeployHook: 'reads something',
   TestProjectRegistryAccount: 'asks something',
   TestRegistryAccount: 'asks something',
+  TestBackupDestination: 'asks something',
+  TestBackupDestinationParams: 'asks something',
   TestBackupRemote: 'asks something',
   TestBackupRemoteParams: 'asks something',
   MarkNotificationRead: 'sets what there is',

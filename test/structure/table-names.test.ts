@@ -60,8 +60,10 @@ test('a published table is of the plugin that publishes it', async t => {
     [
       'applications.application (id)',
       'certificates.certificate (id)',
+      'databases.database (id)',
       'identity.user (id)',
-      'projects.project (id)'
+      'projects.project (id)',
+      'volumes.volume (id)'
     ],
     'what is published stays: migrations that have run hold these words'
   )

@@ -1,53 +1,26 @@
 import { randomUUID } from 'node:crypto'
-import { projectTable } from 'busbar/api/projects'
-import { definePlugin, kernel, type Resolved } from 'busbar/sdk'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { logArchive, logSources } from '../api.js'
+import { logArchive } from '../api.js'
 import { ended, openLab } from './logs-lab.js'
 
-const needs = { db: kernel.database }
-
-/** A plugin with databases, as far as their logs go. */
-const databases = {
-  manifest: {
-    id: 'databases',
-    requires: { projects: '^0.1.0', logs: '^0.1.0' },
-    grants: ['database' as const]
-  },
-  definition: definePlugin({
-    id: 'databases',
-    needs,
-    migrations: [
-      {
-        name: '001-create-databases',
-        phase: 'expand',
-        sql: `create table $schema.database (
-          id uuid primary key, project_id uuid not null references ${projectTable.reference} on delete restrict
-        )`
-      }
-    ],
-    start: ({ use }: { use: Resolved<typeof needs> }) => use,
-    resources(resource) {
-      resource({ kind: 'database', table: 'database', parents: { project: 'project_id' } })
-    },
-    contributes(contribute) {
-      contribute(logSources, 'database', { sourceOf: ({ databaseId }) => databaseId })
-    }
-  })
-}
+/** A database that nothing has been made for: a test has its containers. */
+const insertDatabase = `
+  insert into databases.database (
+    id, project_id, name, slug, type, version, status, container_port, backup_mode, credentials, volume, created_at, updated_at
+  ) values ($1::uuid, $2, 'Logged', $1::text, 'other', '', 'stopped', 80, 'none', '', $1::text, now(), now())`
 
 /** Of a frame: behind its id and the time of the line. */
 const textOf = (frame: string): string => /^id: \S+\ndata: \S+ (.*)$/.exec(frame)?.[1] ?? frame
 
 test('a plugin with containers of another kind has their output kept, told and shown by what it contributes', async t => {
-  const lab = await openLab(t, { inline: [databases] })
+  const lab = await openLab(t)
   if (lab === undefined) return
   const { k, runtime } = lab
   const slug = `l${randomUUID().slice(0, 8)}`
   const { body: project } = await lab.client.post('/api/projects', { name: slug, slug })
   const databaseId = randomUUID()
-  await k.query('insert into databases.database (id, project_id) values ($1, $2)', [databaseId, project.id])
+  await k.query(insertDatabase, [databaseId, project.id])
   const channel = `container-logs:${databaseId}`
   const socket = await k.socket(lab.client)
   const stranger = await k.socket(await k.as.session('stranger'))

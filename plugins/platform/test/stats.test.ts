@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type ApplicationStatus, applicationRegistry } from 'busbar/api/applications'
 import { failedBackups, serviceCounters } from 'busbar/api/platform'
-import { definePlugin } from 'busbar/sdk'
+import { type AnyPlugin, definePlugin } from 'busbar/sdk'
 import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { takeAwayFromEngine } from '../../../lab/engine.js'
@@ -14,6 +14,15 @@ const extended = Object.values(fields).flatMap(names => Object.keys(names))
 async function platform(t: Test, options: Parameters<typeof createTestKernel>[0] = {}): Promise<TestKernel> {
   const k = await createTestKernel(options)
   t.teardown(async () => await k.close())
+  return k
+}
+
+/** With another plugin in the place of the one of databases: of each kind of resource one counts. */
+async function withCounter(t: Test, definition: AnyPlugin): Promise<TestKernel> {
+  const manifest = { id: definition.id, optional: { platform: '^0.1.0' } }
+  const k = await platform(t, { inline: [{ manifest, definition }] })
+  await k.disable('databases')
+  await k.enable(definition.id)
   return k
 }
 
@@ -207,9 +216,7 @@ test('what other plugins count is added: databases, and backups that have failed
       contribute(failedBackups, 'broken', { count: async () => 'many' as unknown as number })
     }
   })
-  const k = await platform(t, {
-    inline: [{ manifest: { id: 'other', optional: { platform: '^0.1.0' } }, definition: other }]
-  })
+  const k = await withCounter(t, other)
   const admin = await k.as.session()
   t.match((await admin.get('/api/stats')).body, {
     app_health: { total: 0 },
@@ -247,9 +254,7 @@ test('a counter that fails is the answer, and no number is made up', async t => 
       })
     }
   })
-  const k = await platform(t, {
-    inline: [{ manifest: { id: 'broken', optional: { platform: '^0.1.0' } }, definition: broken }]
-  })
+  const k = await withCounter(t, broken)
   const admin = await k.as.session()
   t.equal((await admin.get('/api/stats')).status, 500)
   t.equal((await admin.get('/api/summary')).status, 500)

@@ -1,9 +1,11 @@
 import { type Clock, type Log, pause } from 'busbar/sdk'
+import type { FileHolders } from '../file-holders.js'
 import type { VolumeEmptier } from './volume-emptier.js'
 import type { VolumeHolder, VolumeHolders } from './volume-holders.js'
 
 interface LeftVolumesParts {
   readonly holders: Pick<VolumeHolders, 'list' | 'count' | 'remove' | 'removeLeftImages'>
+  readonly files: Pick<FileHolders, 'removeLeft'>
   readonly emptier: Pick<VolumeEmptier, 'empty'>
   /** Removes a volume unless it is gone or in use. */
   readonly removeVolume: (name: string) => Promise<void>
@@ -18,7 +20,7 @@ const mostOfProject = 4
 const longestWaitMs = 60_000
 const neverAborted = new AbortController().signal
 
-/** Takes away the volumes of containers that have gone, which are held until they are empty. */
+/** Takes away the volumes of containers that have gone, which are held until they are empty, and files that none has mounted. */
 export class LeftVolumes {
   /** By holder, what is under way. */
   readonly #going = new Map<string, Promise<void>>()
@@ -79,9 +81,10 @@ export class LeftVolumes {
   }
 
   async #begin(): Promise<void> {
-    const { holders } = this.parts
+    const { holders, files } = this.parts
     for (const holder of await holders.list()) void this.#start(holder)
     await holders.removeLeftImages()
+    await files.removeLeft()
   }
 
   async #start(holder: VolumeHolder): Promise<void> {

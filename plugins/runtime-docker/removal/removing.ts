@@ -2,8 +2,10 @@ import type { Clock, Log } from 'busbar/sdk'
 import { ContainerAccess } from '../container-access.js'
 import type { ContainerOwners } from '../container-owners.js'
 import type { EngineClient } from '../engine-client.js'
+import { FileHolders } from '../file-holders.js'
 import type { Identity } from '../identity.js'
 import type { DiskMeasure } from '../inventory/disk-measure.js'
+import { VolumeContents } from '../volume-contents.js'
 import { Volumes } from '../volumes.js'
 import { LeftVolumes } from './left-volumes.js'
 import { VolumeEmptier } from './volume-emptier.js'
@@ -22,6 +24,8 @@ interface RemovingParts {
 interface Removing {
   readonly access: ContainerAccess
   readonly volumes: Volumes
+  readonly files: FileHolders
+  readonly contents: VolumeContents
   readonly leftVolumes: LeftVolumes
 }
 
@@ -29,13 +33,16 @@ interface Removing {
 export function removing(parts: RemovingParts): Removing {
   const holders = new VolumeHolders(parts)
   const emptier = new VolumeEmptier(parts)
+  const files = new FileHolders(parts)
   const access: ContainerAccess = new ContainerAccess({
     ...parts,
     holders,
+    files,
     onHeld: async projectId => await leftVolumes.note(projectId)
   })
-  const volumes = new Volumes({ ...parts, access, emptier })
+  const contents = new VolumeContents(parts)
+  const volumes = new Volumes({ ...parts, access, emptier, contents })
   const removeVolume = async (name: string): Promise<void> => await volumes.removeFree(name)
-  const leftVolumes = new LeftVolumes({ ...parts, holders, emptier, removeVolume })
-  return { access, volumes, leftVolumes }
+  const leftVolumes = new LeftVolumes({ ...parts, holders, files, emptier, removeVolume })
+  return { access, volumes, files, contents, leftVolumes }
 }

@@ -39,7 +39,7 @@ export class VolumeHolders {
     if (anonymousVolumes(seen).length === 0) return false
     const { engine, instanceId, identity, log } = this.parts
     try {
-      const mark = identity.ofHolder(projectId)
+      const mark = identity.ofHolder({ projectId })
       const { image, made } = await fromEmptyImage(
         engine,
         { instanceId, label },

@@ -14,7 +14,8 @@ export interface HijackedExec {
 interface HijackOptions {
   readonly containerId: string
   readonly command: readonly string[]
-  readonly env?: Readonly<Record<string, string>>
+  readonly user?: string | undefined
+  readonly env?: Readonly<Record<string, string>> | undefined
   readonly hasTerminal: boolean
   readonly signal: AbortSignal
 }
@@ -30,7 +31,7 @@ const lastPauseMs = 200
  */
 export async function startHijacked(
   engine: EngineClient,
-  { containerId, command, env = {}, hasTerminal, signal }: HijackOptions
+  { containerId, command, user, env = {}, hasTerminal, signal }: HijackOptions
 ): Promise<HijackedExec> {
   signal.throwIfAborted()
   const program = command[0] ?? ''
@@ -42,6 +43,7 @@ export async function startHijacked(
         Cmd: [...command],
         Env: Object.entries(env).map(([key, value]) => `${key}=${value}`),
         Tty: hasTerminal,
+        ...(user !== undefined && { User: user }),
         AttachStdin: true,
         AttachStdout: true,
         AttachStderr: true

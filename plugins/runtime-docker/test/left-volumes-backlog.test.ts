@@ -20,6 +20,7 @@ function backlog(count: number | (() => number)) {
       remove: async ({ id }) => void removed.push(id),
       removeLeftImages: async () => {}
     },
+    files: { removeLeft: async () => {} },
     emptier: {
       empty: async () => {
         await gone

@@ -16,6 +16,7 @@ function lab() {
         rounds++
       }
     },
+    files: { removeLeft: async () => {} },
     emptier: { empty: async () => 'unfinished' },
     removeVolume: async () => {},
     clock,

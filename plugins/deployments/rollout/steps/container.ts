@@ -3,7 +3,7 @@ import type { ContainerRuntime } from 'busbar/api/containers'
 import { askContribution, settleAll } from 'busbar/sdk'
 import { hookLimitMs } from '../../api.js'
 import { candidateName } from '../container-name.js'
-import { volumesOf } from '../contributed-volumes.js'
+import { type AddedParts, checkCollisions, partsOf } from '../contributed-parts.js'
 import { watchExit } from '../exit-watch.js'
 import { listRights, rightsOfImage } from '../needed-rights.js'
 import type { Created, RolloutTools, Started, WithImage, WithNetwork } from '../rollout.js'
@@ -42,21 +42,33 @@ export function create({
   return {
     name: 'create',
     isEarly: true,
-    async run({ deployment, application, variables, image: prepared, network, signal, buildLog, undos }) {
+    async run({
+      deployment,
+      application,
+      variables,
+      image: prepared,
+      network,
+      signal,
+      buildLog,
+      secrets,
+      undos
+    }) {
       const { id: deploymentId } = deployment
       undos.push({ step: 'create', run: async () => await removeContainers(deploymentId, runtime) })
       const { image, name } = prepared
       const exposed = image.exposedPorts[0]
       const port = application.containerPort ?? exposed ?? defaultPort
       const added = await Promise.all(
-        parts.entries().map(async ({ value, plugin }) => {
+        parts.entries().map(async ({ value, plugin }): Promise<AddedParts> => {
           const what = `the container parts of the plugin "${plugin}"`
           const ask = { ms: hookLimitMs, signal, what }
-          return volumesOf(await askContribution(() => value.partsFor(application), ask), what)
+          return { plugin, ...partsOf(await askContribution(() => value.partsFor(application), ask), what) }
         })
       )
-      const warning = missingRights(application)
-      if (warning !== undefined) buildLog.line({ level: 'warning', msg: warning })
+      checkCollisions(added)
+      secrets.redact(added.flatMap(({ hidden }) => hidden))
+      for (const msg of [missingRights(application), sharedVolumes(application, added)])
+        if (msg !== undefined) buildLog.line({ level: 'warning', msg })
       const check = application.healthCheck
       const words =
         application.startCommand !== null && startWith(application.startCommand, await entrypointOf(prepared))
@@ -72,7 +84,8 @@ export function create({
         caps: application.containerCaps,
         readonlyRootfs: application.readonlyRootfs,
         healthCommand: check.type === 'command' ? check : undefined,
-        volumes: added.flat()
+        volumes: added.flatMap(({ volumes }) => volumes),
+        files: added.flatMap(({ files }) => files)
       })
       const [containerId] = await settleAll([creation, store.change(deploymentId, { container_port: port })])
       return {
@@ -92,8 +105,23 @@ function missingRights({ source, containerCaps }: DeployableApplication): string
     : `The image starts as root and goes on as another user, for which it needs the capabilities ${listRights(needed)}. container_caps is minimal, which gives none: should it fail, set container_caps to standard with PUT …/runtime.`
 }
 
+/** Said before it starts: a program that locks its files for itself alone would never get healthy. */
+function sharedVolumes(
+  { status, containerDeploymentId }: DeployableApplication,
+  added: readonly AddedParts[]
+): string | undefined {
+  const isServing = containerDeploymentId !== null && (status === 'running' || status === 'unhealthy')
+  const paths = added.flatMap(({ volumes }) =>
+    volumes.flatMap(({ path, readOnly }) => (readOnly ? [] : [path]))
+  )
+  return isServing && paths.length > 0
+    ? `The old and the new container both have ${paths.join(', ')} until the old one has ended. A program that must have its files for itself alone is stopped first, with POST …/stop, and deployed then.`
+    : undefined
+}
+
 export async function removeContainers(deploymentId: string, runtime: ContainerRuntime): Promise<void> {
   for (const { id } of await runtime.list({ deploymentId })) await runtime.remove(id)
+  await runtime.removeLeftFiles({ deploymentId })
 }
 
 export function start({

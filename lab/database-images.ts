@@ -1,0 +1,14 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { requireEngine, type Skippable } from './engine.js'
+
+let made: Promise<unknown> | undefined
+
+/** As `requireEngine`, with the images of database servers, which are made where they are missing. */
+export async function requireDatabaseImages(t: Skippable): Promise<boolean> {
+  if (!(await requireEngine(t))) return false
+  made ??= promisify(execFile)(join(import.meta.dirname, 'make-database-images.sh'))
+  await made
+  return true
+}

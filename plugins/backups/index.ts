@@ -1,0 +1,21 @@
+import { definePlugin } from 'busbar/sdk'
+import { backupContributions, backupServices, needs, startBackups } from './backups.js'
+import { jobs, schedules } from './jobs.js'
+import { createBackups } from './migrations/001-create-backups.js'
+import { notifications } from './notifications.js'
+import { routes } from './routes.js'
+import { settings } from './settings.js'
+
+export default definePlugin({
+  id: 'backups',
+  needs,
+  config: settings,
+  migrations: [createBackups],
+  start: startBackups,
+  provides: backupServices,
+  contributes: backupContributions,
+  routes,
+  jobs,
+  schedules,
+  notifications
+})

@@ -1,0 +1,146 @@
+import {
+  type Clock,
+  type Database,
+  type Events,
+  type Log,
+  RunLog,
+  type Secrets,
+  withTimeLimit
+} from 'busbar/sdk'
+import { type BackupSource, backupRestored, restoreFailed } from '../api.js'
+import { eventOf } from '../runs/backup-runner.js'
+import type { BackupStore } from '../runs/backup-store.js'
+import { runFailure } from '../runs/run-failure.js'
+import type { SourceRow, SourceStore } from '../sources/source-store.js'
+import type { Sources } from '../sources/sources.js'
+import type { DumpReader } from './dump-reader.js'
+import type { RestoreRow, RestoreStore } from './restore-store.js'
+
+interface RunnerParts {
+  readonly db: Database
+  readonly events: Events
+  readonly secrets: Secrets
+  readonly clock: Clock
+  readonly log: Log
+  readonly store: RestoreStore
+  readonly backups: BackupStore
+  readonly sourceStore: SourceStore
+  readonly sources: Sources
+  readonly reader: DumpReader
+}
+
+const logEveryMs = 2_000
+const settleMs = 120_000
+const keptRestores = 50
+/** One whose process dies begins again: half of a restore is worth less than none. But not for ever, as it may be why. */
+const mostAttempts = 3
+
+/** Restores, and goes on with those whose process has died. */
+export class RestoreRunner {
+  constructor(private readonly parts: RunnerParts) {}
+
+  /** The whole of a restore. It never rejects for what fails in it: the record says so. Rejects when `signal` aborts, and waits again. */
+  async run(id: string, signal: AbortSignal): Promise<void> {
+    const { store, sourceStore, clock, log, secrets } = this.parts
+    const restore = await store.open(id)
+    const row = restore === undefined ? undefined : await sourceStore.find(restore.source_id)
+    if (restore?.status !== 'running' || row === undefined) return
+    const runLog = new RunLog(clock, text => secrets.clean(text), restore.log)
+    const attempts = await store.take(id, clock.now())
+    if (attempts === undefined) return
+    if (restore.restored_at !== null) {
+      // It serves since then, and what was written to it meanwhile would be gone with another one.
+      await this.#settle(row)
+      await this.#end(restore, row, null, runLog)
+      return
+    }
+    if (restore.begun_at !== null) {
+      await this.#settle(row)
+      if (attempts > mostAttempts) {
+        await this.#end(restore, row, 'the platform ended each time that the restore was under way', runLog)
+        return
+      }
+      runLog.say('the platform ended while the restore was under way: it begins again')
+    }
+    const stop = clock.every(logEveryMs, async () => {
+      await store.writeLog(id, runLog.text)
+    })
+    try {
+      await this.#work(restore, row, runLog, signal)
+      await this.#settle(row)
+      await this.#end(restore, row, null, runLog)
+    } catch (error) {
+      await this.#settle(row)
+      if (signal.aborted) {
+        runLog.say('the platform stops: the restore begins again when it has started')
+        await store.putBack(id, runLog.text)
+        throw error
+      }
+      log.error({ err: error, restoreId: id }, 'a restore failed')
+      await this.#end(restore, row, runFailure(error), runLog)
+    } finally {
+      stop()
+    }
+  }
+
+  async #work(restore: RestoreRow, row: SourceRow, runLog: RunLog, signal: AbortSignal): Promise<void> {
+    const { sources, backups, reader, store, clock } = this.parts
+    const say = (message: string): void => {
+      runLog.say(message)
+    }
+    const source = sources.get(row.kind)
+    if (source.ready !== undefined) await source.ready(row.resource_id, { signal })
+    const resource = await sources.look(row.kind, row.resource_id, row.project_id)
+    if (resource === undefined) throw new Error(`the ${row.kind} was deleted`)
+    const backup = await backups.open(restore.backup_id)
+    if (backup === undefined) throw new Error('the backup is not there any more')
+    if (resource.restoreRefusal !== null) throw new Error(resource.restoreRefusal)
+    await this.#checkSpace(source, row, backup.raw_bytes)
+    const isBeside =
+      backup.format !== null &&
+      source.restoresBeside?.({ format: backup.format, databases: backup.databases }) === true
+    await reader.withDump(backup, row.project_id, { signal, say, isBeside }, async dump => {
+      say(`it is restored into ${resource.name}`)
+      await source.restore(row.resource_id, dump, { signal, say })
+    })
+    await store.restored(restore.id, clock.now())
+    say('it is restored')
+  }
+
+  async #checkSpace(source: BackupSource, row: SourceRow, bytes: number): Promise<void> {
+    const { free } = await this.parts.sources.ask(row.kind, async () => await source.space(row.resource_id))
+    if (free !== null && free < bytes)
+      throw new Error(
+        `there is too little room: the dump has ${bytes} bytes, and ${free} are free where it is restored; nothing was touched`
+      )
+  }
+
+  async #settle(row: SourceRow): Promise<void> {
+    const { sources, log } = this.parts
+    if (!sources.isThere(row.kind)) return
+    await withTimeLimit(
+      { ms: settleMs },
+      async signal => await sources.get(row.kind).settle(row.resource_id, 'restore', { signal })
+    ).catch((error: unknown) => {
+      log.error(
+        { err: error, resourceId: row.resource_id },
+        'what a restore has changed could not be put back'
+      )
+    })
+  }
+
+  async #end(restore: RestoreRow, row: SourceRow, reason: string | null, runLog: RunLog): Promise<void> {
+    const { db, store, events, clock, secrets } = this.parts
+    const error = reason === null ? null : secrets.clean(reason)
+    if (error !== null) runLog.say(error)
+    const status = error === null ? 'succeeded' : 'failed'
+    await db.transaction(async tx => {
+      const ended = { status, at: clock.now(), error, log: runLog.text } as const
+      if (!(await store.end(restore.id, ended, tx))) return
+      const told = { ...eventOf(row), restoreId: restore.id }
+      if (error === null) await events.emit(backupRestored, told, tx)
+      else await events.emit(restoreFailed, { ...told, reason: error }, tx)
+    })
+    await store.forget(row.id, keptRestores)
+  }
+}

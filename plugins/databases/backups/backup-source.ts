@@ -1,0 +1,203 @@
+import { randomUUID } from 'node:crypto'
+import type {
+  BackupResource,
+  BackupSource,
+  BackupWork,
+  CheckFacts,
+  Dump,
+  DumpOptions,
+  RemovedResource,
+  SourceSpace,
+  StoredDump
+} from 'busbar/api/backups'
+import type { EngineDiskReader } from 'busbar/api/builds'
+import type { ContainerRuntime } from 'busbar/api/containers'
+import { type Clock, type Database, isUuid, type OptionalHandle, Problem, type ProjectId } from 'busbar/sdk'
+import { problems } from '../problems.js'
+import type { DatabaseRow } from '../records/database-row.js'
+import type { DatabaseService } from '../records/database-service.js'
+import type { DatabaseStore } from '../records/database-store.js'
+import type { SealedCredentials } from '../records/sealed-credentials.js'
+import { volumeOf } from '../records/slug.js'
+import type { BackupRunner } from './backup-runner.js'
+
+interface BackupSourceParts {
+  readonly store: DatabaseStore
+  readonly databases: DatabaseService
+  readonly sealed: SealedCredentials
+  readonly db: Database
+  readonly clock: Clock
+  readonly runtime: OptionalHandle<ContainerRuntime>
+  readonly disk: OptionalHandle<EngineDiskReader>
+  /** Its code is loaded when something is dumped or restored. */
+  readonly runner: () => Promise<BackupRunner>
+}
+
+/** What is needed to make a database again under its name. */
+type Blueprint = Pick<
+  DatabaseRow,
+  | 'name'
+  | 'slug'
+  | 'type'
+  | 'version'
+  | 'image'
+  | 'image_reference'
+  | 'container_port'
+  | 'data_dir'
+  | 'backup_mode'
+  | 'backup_command'
+  | 'restore_command'
+  | 'cpu_limit'
+  | 'memory_limit'
+> & { readonly credentials: Readonly<Record<string, string>> }
+
+/** Of an operation of the plugin `backups`, which declares it. */
+const nameTaken = (slug: string): Problem =>
+  new Problem(409, 'E_DATABASE_TAKEN', `there is a database ${slug} again: restore into that one`)
+
+const lookEveryMs = 500
+
+/** Databases, as they are backed up and restored. */
+export class DatabaseBackupSource implements BackupSource {
+  constructor(private readonly parts: BackupSourceParts) {}
+
+  async find(id: string, projectId: string): Promise<BackupResource | undefined> {
+    const row = isUuid(id) ? await this.parts.store.find(id) : undefined
+    if (row === undefined || row.project_id !== projectId) return undefined
+    const busy =
+      row.task === null ? null : `the database is ${row.status.replace('_', ' ')} now: try again later`
+    const isFiles = row.type === 'other' && row.backup_mode === 'volume_snapshot'
+    const isIdle = row.status !== 'running' && !isFiles
+    return {
+      id,
+      projectId,
+      name: row.name,
+      slug: row.slug,
+      engine: row.type,
+      version: row.version,
+      application: null,
+      mountPath: null,
+      databases: [],
+      backupRefusal: busy ?? (isIdle ? `the database is ${row.status}: start it` : null),
+      restoreRefusal: busy
+    }
+  }
+
+  async dump(id: string, options: DumpOptions, work: BackupWork): Promise<Dump> {
+    return await (await this.parts.runner()).dump(id, options, work)
+  }
+
+  async restore(id: string, dump: StoredDump, work: BackupWork): Promise<void> {
+    await (await this.parts.runner()).restore(id, dump, work)
+  }
+
+  /**
+   * A server reads a dump to its end; of an archive of files, nobody reads what is behind its own end. For a dump of some of its databases
+   * the present server is stopped.
+   */
+  restoresBeside({ format, databases }: Pick<StoredDump, 'format' | 'databases'>): boolean {
+    return format !== 'tar' && format !== 'command-tar' && databases.length === 0
+  }
+
+  async check(of: RemovedResource, dump: StoredDump, work: BackupWork): Promise<CheckFacts> {
+    return await (await this.parts.runner()).check(of, dump, work)
+  }
+
+  async settle(
+    id: string,
+    what: 'backup' | 'restore' | 'check',
+    work: Pick<BackupWork, 'signal'>
+  ): Promise<void> {
+    const runner = await this.parts.runner()
+    if (what === 'backup') await runner.settleBackup(id, work.signal)
+    else if (what === 'restore') await runner.settleRestore(id, work.signal)
+    else await runner.settleCheck(id)
+  }
+
+  async space(id: string): Promise<SourceSpace> {
+    const { store, databases, runtime, disk } = this.parts
+    const engine = runtime.get()
+    const row = await store.find(id)
+    const [used, free] = await Promise.all([
+      engine === undefined || row === undefined ? null : databases.volumeBytes(engine, row),
+      disk.get()?.read() ?? undefined
+    ])
+    return { used, free: free === undefined ? null : Math.max(0, free.freeBytes - free.floorBytes) }
+  }
+
+  async blueprint(id: string): Promise<string | null> {
+    const row = await this.parts.store.find(id)
+    return row === undefined ? null : JSON.stringify(this.blueprintOf(row))
+  }
+
+  blueprintOf(row: DatabaseRow): Blueprint {
+    return {
+      name: row.name,
+      slug: row.slug,
+      type: row.type,
+      version: row.version,
+      image: row.image,
+      image_reference: row.image_reference,
+      container_port: row.container_port,
+      data_dir: row.data_dir,
+      backup_mode: row.backup_mode,
+      backup_command: row.backup_command,
+      restore_command: row.restore_command,
+      cpu_limit: row.cpu_limit,
+      memory_limit: row.memory_limit,
+      credentials: this.parts.sealed.open(row)
+    }
+  }
+
+  async recreate(
+    of: RemovedResource,
+    text: string
+  ): Promise<{ readonly id: string; readonly answer: Readonly<Record<string, unknown>> }> {
+    const { store, databases, sealed, db, clock } = this.parts
+    const { credentials, ...kept } = JSON.parse(text) as Blueprint
+    const id = randomUUID()
+    const now = clock.now()
+    const row: DatabaseRow = {
+      ...kept,
+      id,
+      project_id: of.projectId,
+      status: 'creating',
+      status_detail: null,
+      task: 'provision',
+      status_before: null,
+      image_name: null,
+      source_kind: null,
+      source_ref: null,
+      container_id: null,
+      credentials: sealed.seal(id, credentials),
+      volume: volumeOf(kept.slug),
+      volume_bytes: null,
+      former_volume: null,
+      is_external: false,
+      external_port: null,
+      initialized_at: null,
+      stop_asked_at: null,
+      delete_backups: false,
+      created_at: now,
+      updated_at: now
+    }
+    await db.transaction(async tx => {
+      if (await store.hasSlug(kept.slug, tx)) throw nameTaken(kept.slug)
+      await databases.insert(row, tx)
+    })
+    return { id, answer: { ...(await databases.get(of.projectId as ProjectId, id)) } }
+  }
+
+  async ready(id: string, { signal }: Pick<BackupWork, 'signal'>): Promise<void> {
+    for (;;) {
+      const row = await this.parts.store.find(id)
+      if (row === undefined) throw problems.notFound({ databaseId: id })
+      // One that is stopped, or has failed, is restored as well; what was never made is not.
+      if (row.task !== 'provision') {
+        if (row.initialized_at !== null) return
+        throw new Error(`the database could not be made: ${row.status_detail ?? row.status}`)
+      }
+      await this.parts.clock.sleep(lookEveryMs, signal)
+    }
+  }
+}

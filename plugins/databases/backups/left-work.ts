@@ -1,0 +1,55 @@
+import type { BackupKeeper } from 'busbar/api/backups'
+import { type Clock, type Log, type OptionalHandle, pause } from 'busbar/sdk'
+import type { DatabaseStore } from '../records/database-store.js'
+import type { DatabaseBackupSource } from './backup-source.js'
+
+interface LeftWorkParts {
+  readonly store: Pick<DatabaseStore, 'left'>
+  readonly source: Pick<DatabaseBackupSource, 'settle'>
+  readonly backups: OptionalHandle<BackupKeeper>
+  readonly clock: Clock
+  readonly log: Log
+}
+
+const lookEveryMs = 60_000
+
+/**
+ * Backups and restores that are over and have left their database busy: the engine was away when it was to be put back, or its server
+ * took long to recover. What is under way is left alone: it is what two looks have found so.
+ */
+export class LeftWork {
+  #suspects = new Set<string>()
+
+  constructor(private readonly parts: LeftWorkParts) {}
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.parts
+    while (!signal.aborted) {
+      await this.look(signal).catch((error: unknown) => {
+        log.warn({ err: error }, 'databases that were left busy could not be looked for')
+      })
+      await pause(clock, lookEveryMs, signal)
+    }
+  }
+
+  async look(signal: AbortSignal): Promise<void> {
+    const { store, source, backups, log } = this.parts
+    const found = new Set<string>()
+    for (const { id, task } of await store.left()) {
+      signal.throwIfAborted()
+      // Those of a plugin that is off are not under way.
+      if ((await backups.get()?.activity('database', id)) != null) continue
+      const suspect = `${task} ${id}`
+      if (this.#suspects.has(suspect))
+        await source.settle(id, task, { signal }).catch((error: unknown) => {
+          signal.throwIfAborted()
+          log.warn(
+            { err: error, databaseId: id },
+            'what a backup or a restore has left could not be put back'
+          )
+        })
+      found.add(suspect)
+    }
+    this.#suspects = found
+  }
+}

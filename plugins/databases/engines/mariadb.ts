@@ -1,0 +1,3 @@
+import { mysqlDialect } from './mysql-dialect.js'
+
+export const engine = mysqlDialect('MARIADB')

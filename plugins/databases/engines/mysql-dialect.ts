@@ -1,0 +1,183 @@
+import { type DatabaseEngine, type EngineDatabase, restoredMark } from '../api.js'
+import { problems } from '../problems.js'
+import { connectionUrl } from './connection-url.js'
+import { checkedName, checkedPassword, checkedUser, databaseNameOf } from './credential-rules.js'
+import { choiceEnv, wantedFunction } from './dump-choice.js'
+import { olderMajor } from './version.js'
+
+const longestName = 64
+const longestUser = 32
+/** Of the name of a folder, as which a database is kept. */
+const longestFolder = 255
+/** Of a character that is no letter or digit of ASCII, in the name of that folder. */
+const escapedBytes = 5
+const ownNames = ['mysql', 'information_schema', 'performance_schema', 'sys']
+/** Beside root, which has a rule of its own. Dumps leave these out, as every server has its own. */
+const ownUsers = ['mysql', 'healthcheck']
+
+function nameFault(name: string): string | undefined {
+  if (/[\u{10000}-\u{10ffff}]/u.test(name)) return 'must have no characters beyond U+FFFF, such as emoji'
+  const plain = name.replace(/[^A-Za-z0-9_]/g, '').length
+  if (plain + (name.length - plain) * escapedBytes > longestFolder)
+    return `must have fewer characters that are no letters or digits of ASCII: each takes ${escapedBytes} of ${longestFolder} bytes`
+  return ownNames.includes(name.toLowerCase())
+    ? `must not be one of the server's own: ${ownNames.join(', ')}`
+    : undefined
+}
+
+const userFault = (user: string): string | undefined =>
+  ownUsers.includes(user.toLowerCase())
+    ? `must not be one of the server's own: ${ownUsers.join(', ')}`
+    : undefined
+
+/** The image of MySQL puts passwords between quotes as they are; that of MariaDB escapes them. */
+const quotedFault = (password: string): string | undefined =>
+  /['"\\]/.test(password)
+    ? 'must have no quotes and backslashes, which the image of MySQL does not take'
+    : undefined
+
+/** Newer images have the programs under one name only. */
+const client = `client=$(command -v mariadb || command -v mysql)
+sql() { "$client" --host=127.0.0.1 --port=3306 --protocol=tcp --user=root --batch --raw --skip-column-names "$@"; }`
+
+const names =
+  "select schema_name from information_schema.schemata where schema_name not in ('information_schema','performance_schema','mysql','sys') order by schema_name"
+
+/**
+ * Users are told by their own statements, which every version takes; the tables that keep them differ from one to the next. They
+ * come after the databases: a right to one table needs the table.
+ */
+const dumpScript = `set -eu
+${client}
+${wantedFunction}
+dumper=$(command -v mariadb-dump || command -v mysqldump)
+names=$(sql -e "${names}")
+set --
+while IFS= read -r name; do
+  [ -n "$name" ] && wanted "$name" || continue
+  set -- "$@" "$name"
+done <<END
+$names
+END
+if [ $# -gt 0 ]; then
+  "$dumper" --host=127.0.0.1 --port=3306 --protocol=tcp --user=root --single-transaction --quick --routines --triggers --events --hex-blob --databases "$@"
+fi
+if [ "$BUSBAR_CHOICE" != only ]; then
+  isMaria=no
+  case $client in *mariadb) isMaria=yes ;; esac
+  hex=
+  roles="''"
+  if [ $isMaria = yes ]; then
+    roles=is_role
+    sql -e "select concat('create role if not exists ', quote(user), ';') from mysql.user where is_role = 'Y'"
+  else
+    hex='set session print_identified_with_as_hex = on;'
+  fi
+  users="from mysql.user where $roles <> 'Y' and user not in ('root','mysql','mysql.sys','mysql.session','mysql.infoschema','mariadb.sys','healthcheck','')"
+  create=$(sql -e "select concat('show create user ', quote(user), '@', quote(host), ';') $users")
+  grants=$(sql -e "select concat('show grants for ', quote(user), '@', quote(host), ';') $users")
+  [ -z "$create" ] || printf '%s\\n' "$hex$create" | sql | sed -e 's/^CREATE USER /CREATE USER IF NOT EXISTS /' -e 's/$/;/'
+  [ -z "$grants" ] || printf '%s\\n' "$grants" | sql | sed 's/$/;/'
+fi
+printf "flush privileges;\\nselect '${restoredMark}';\\n"
+`
+
+const countScript = `set -eu
+${client}
+names=$(sql -e "${names}")
+while IFS= read -r name; do
+  [ -n "$name" ] || continue
+  printf '=%s\\n' "$name"
+  counts=$(sql "$name" -e "select concat('select count(*) from ', char(96), replace(table_name, char(96), concat(char(96), char(96))), char(96), ';') from information_schema.tables where table_schema = database() and table_type = 'BASE TABLE' order by table_name")
+  [ -z "$counts" ] || printf '%s\\n' "$counts" | sql "$name"
+done <<END
+$names
+END
+`
+
+const restoreScript = `set -eu
+${client}
+sql
+`
+
+const claimScript = `set -eu
+${client}
+printf '%s\\n' "$BUSBAR_SQL" | sql
+`
+
+const quoted = (text: string): string => `'${text.replace(/\\/g, '\\\\').replace(/'/g, "''")}'`
+
+function claimSql({ credentials: { user = '', password = '', database = '' } }: EngineDatabase): string {
+  const account = `${quoted(user)}@'%'`
+  // Its name has neither backticks nor backslashes; in a grant \`_\` and \`%\` would stand for others.
+  const granted = database.replace(/[_%]/g, sign => `\\${sign}`)
+  return [
+    `create database if not exists \`${database}\`;`,
+    `create user if not exists ${account} identified by ${quoted(password)};`,
+    `alter user ${account} identified by ${quoted(password)};`,
+    `grant all privileges on \`${granted}\`.* to ${account};`
+  ].join('\n')
+}
+
+/** MySQL and MariaDB are one dialect here; the variables that their images take begin with another word. */
+export function mysqlDialect(prefix: 'MYSQL' | 'MARIADB'): DatabaseEngine {
+  const script = (
+    text: string,
+    { credentials }: EngineDatabase,
+    env: Readonly<Record<string, string>> = {}
+  ) => ({ argv: ['sh', '-c', text], env: { MYSQL_PWD: credentials.root_password ?? '', ...env } })
+  const passwordFault = prefix === 'MYSQL' ? quotedFault : undefined
+  return {
+    newCredentials: (wanted, { name, slug, password }) => {
+      const user = checkedUser(wanted.user || userOf(slug), { longest: longestUser, faultOf: userFault })
+      if (user.toLowerCase() === 'root')
+        throw problems.invalid({
+          field: 'credentials.user',
+          reason: 'must not be root, which is there beside it: root_password is its password'
+        })
+      return {
+        root_password: checkedPassword('root_password', wanted.root_password, passwordFault) ?? password(),
+        user,
+        password: checkedPassword('password', wanted.password, passwordFault) ?? password(),
+        database:
+          checkedName(wanted.database_name, { longest: longestName, faultOf: nameFault }) ??
+          databaseNameOf(name, longestName, nameFault, ownNames)
+      }
+    },
+    dataPath: () => '/var/lib/mysql',
+    container: ({ credentials }, { isEmpty }) => ({
+      env: {
+        [`${prefix}_ROOT_PASSWORD`]: credentials.root_password ?? '',
+        ...(!isEmpty && {
+          [`${prefix}_DATABASE`]: credentials.database ?? '',
+          [`${prefix}_USER`]: credentials.user ?? '',
+          [`${prefix}_PASSWORD`]: credentials.password ?? ''
+        })
+      }
+    }),
+    ready: database => script(`set -eu\n${client}\nsql --connect-timeout=5 -e 'select 1'`, database),
+    connectionString: ({ credentials: { user = '', password = '', database = '' }, port }, host) =>
+      connectionUrl('mysql', { user, password, host, port, database }),
+    connectionParts: ({ credentials: { user = '', password = '', database = '' } }) => ({
+      user,
+      password,
+      database
+    }),
+    dump: {
+      format: 'mysql-sql',
+      databases: database => script(`set -eu\n${client}\nsql -e "${names}"`, database),
+      dump: (database, choice) => script(dumpScript, database, choiceEnv(choice)),
+      restore: database => script(restoreScript, database),
+      claim: database => script(claimScript, database, { BUSBAR_SQL: claimSql(database) }),
+      count: database => script(countScript, database)
+    },
+    upgradeRefusal: olderMajor
+  }
+}
+
+const userOf = (slug: string): string =>
+  slug
+    .replace(/-/g, '_')
+    .replace(/^[^a-z_]+/, '')
+    .slice(0, longestUser)
+    .replace(/(?<!_)_+$/, '') || 'app'

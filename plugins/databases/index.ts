@@ -1,0 +1,27 @@
+import { definePlugin } from 'busbar/sdk'
+import { channels } from './channels.js'
+import { databaseContributions, needs, startDatabases } from './databases.js'
+import { jobs, schedules, singletons } from './jobs.js'
+import { createDatabases } from './migrations/001-create-databases.js'
+import { createAttachments } from './migrations/002-create-attachments.js'
+import { createUpgrades } from './migrations/003-create-upgrades.js'
+import { notifications } from './notifications.js'
+import { resources } from './resources.js'
+import { routes } from './routes.js'
+import { settings } from './settings.js'
+
+export default definePlugin({
+  id: 'databases',
+  needs,
+  config: settings,
+  migrations: [createDatabases, createAttachments, createUpgrades],
+  start: startDatabases,
+  contributes: databaseContributions,
+  resources,
+  notifications,
+  routes,
+  channels,
+  jobs,
+  schedules,
+  singletons
+})

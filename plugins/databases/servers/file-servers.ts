@@ -1,0 +1,111 @@
+import { posix } from 'node:path'
+import type { Readable } from 'node:stream'
+import type { Dump } from 'busbar/api/backups'
+import type { ContainerRuntime } from 'busbar/api/containers'
+import type { DatabaseRow } from '../records/database-row.js'
+import { removeNamed } from './provisioner.js'
+import { type ServerContainer, stopGraceSeconds } from './server-container.js'
+import { type SideServer, sideName } from './side-servers.js'
+
+interface Context {
+  readonly say: (message: string) => void
+  readonly signal: AbortSignal
+}
+
+/** Where a command of the user's puts a backup, and finds it. */
+const commandFolder = '/tmp/busbar-backup'
+
+/** Where files go: a volume that nothing else has, and what the server beside it is called that a command needs. */
+interface FilesWish {
+  readonly role: 'next' | 'check'
+  readonly volume: string
+  readonly imageName: string
+}
+
+/** How the content of a database without dumps is written: its files, or what a command has made. */
+export const filesFormat = ({ backup_mode: mode }: Pick<DatabaseRow, 'backup_mode'>): string =>
+  mode === 'command' ? 'command-tar' : 'volume-tar'
+
+/** Databases whose data is files: they are packed while nothing writes to them, or by a command that the user has given. */
+export class FileServers {
+  constructor(
+    private readonly runtime: ContainerRuntime,
+    private readonly servers: ServerContainer
+  ) {}
+
+  async dump({ containerId, row }: SideServer, { say, signal }: Context): Promise<Dump> {
+    const format = filesFormat(row)
+    if (row.backup_mode === 'command') {
+      await this.#command(containerId, row, row.backup_command ?? '', signal, true)
+      const content = await this.runtime.getFiles(containerId, commandFolder, { signal })
+      return { format, content, end: async () => ({ rows: null }) }
+    }
+    say('stopping the server: its files are packed while nothing writes to them')
+    await this.runtime.stop(containerId, stopGraceSeconds)
+    const content = await this.runtime.readVolume(row.volume, { signal })
+    // It fails where its end is missing.
+    return { format, content, end: async () => ({ rows: null }) }
+  }
+
+  /** Into a new volume. */
+  async restore(
+    row: DatabaseRow,
+    { role, volume, imageName }: FilesWish,
+    content: Readable,
+    { say, signal }: Context
+  ): Promise<void> {
+    const { runtime } = this
+    await runtime.ensureVolume(volume, { projectId: row.project_id, databaseId: row.id })
+    say('restoring into a volume of its own')
+    if (row.backup_mode !== 'command') {
+      await runtime.fillVolume(volume, content, { signal })
+      return
+    }
+    const network = await runtime.ensureBuildNetwork(row.project_id)
+    const name = sideName(row, role)
+    await removeNamed(runtime, row, name)
+    const containerId = await this.servers.create(runtime, row, {
+      name,
+      network,
+      imageName,
+      volume,
+      isEmpty: true
+    })
+    await runtime.start(containerId)
+    await this.servers.untilReady(runtime, row, containerId, signal)
+    await runtime.putFiles(containerId, posix.dirname(commandFolder), content, { signal })
+    await this.#command(containerId, row, row.restore_command ?? '', signal, false)
+    await removeNamed(runtime, row, name)
+  }
+
+  async close(row: DatabaseRow): Promise<void> {
+    for (const role of ['next', 'source'] as const) await removeNamed(this.runtime, row, sideName(row, role))
+  }
+
+  /** As the user wrote it, by a shell of their own container. */
+  async #command(
+    containerId: string,
+    row: DatabaseRow,
+    text: string,
+    signal: AbortSignal,
+    isBackup: boolean
+  ): Promise<void> {
+    const errors: string[] = []
+    const prepared = isBackup ? `rm -rf ${commandFolder} && mkdir -p ${commandFolder} && ` : ''
+    const exitCode = await this.runtime.exec(
+      containerId,
+      ['sh', '-c', `${prepared}exec sh -c "$BUSBAR_COMMAND"`],
+      {
+        env: { BUSBAR_BACKUP_DIR: commandFolder, BUSBAR_COMMAND: text },
+        signal,
+        onLine: ({ text: line }) => {
+          if (errors.push(line) > 5) errors.shift()
+        }
+      }
+    )
+    if (exitCode !== 0)
+      throw new Error(
+        `the ${isBackup ? 'backup' : 'restore'} command ended with ${exitCode}: ${this.servers.clean(row, errors.join('\n'))}`
+      )
+  }
+}

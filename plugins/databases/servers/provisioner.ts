@@ -1,0 +1,150 @@
+import type { ContainerRuntime } from 'busbar/api/containers'
+import type { ProjectDirectory } from 'busbar/api/projects'
+import { type Clock, isProblem, type Log, type OptionalHandle } from 'busbar/sdk'
+import { problems } from '../problems.js'
+import type { DatabaseRow } from '../records/database-row.js'
+import type { DatabaseService } from '../records/database-service.js'
+import type { DatabaseStore } from '../records/database-store.js'
+import type { StatusBoard } from '../status/status-board.js'
+import type { ImageSource } from './image-source.js'
+import { type ServerContainer, stopGraceSeconds } from './server-container.js'
+
+interface ProvisionerParts {
+  readonly store: DatabaseStore
+  readonly board: StatusBoard
+  readonly images: ImageSource
+  readonly servers: ServerContainer
+  readonly projects: ProjectDirectory
+  readonly databases: Pick<DatabaseService, 'measure'>
+  readonly runtime: OptionalHandle<ContainerRuntime>
+  readonly clock: Clock
+  readonly log: Log
+}
+
+const passing = ['E_ENGINE_UNREACHABLE', 'E_PLUGIN_OFF']
+const mostAttempts = 8
+
+/** Of an engine that is away for a moment. */
+export const isPassing = (error: unknown): boolean => isProblem(error) && passing.includes(error.code)
+
+/** Makes the serving container of a database: the first one, and each that takes the place of another. */
+export class Provisioner {
+  constructor(private readonly parts: ProvisionerParts) {}
+
+  /** The whole of the job: it goes on where a process has ended in the middle. Rejects only where it is to be tried again. */
+  async run(id: string, attempt: number, signal: AbortSignal): Promise<void> {
+    const { store, board, log } = this.parts
+    const row = await store.find(id)
+    if (row?.task !== 'provision') return
+    try {
+      await this.provision(row, signal)
+      await board.end(id, 'provision', 'running', {
+        initialized_at: row.initialized_at ?? this.parts.clock.now()
+      })
+    } catch (error) {
+      signal.throwIfAborted()
+      if (isPassing(error) && attempt < mostAttempts) {
+        await store.say(id, 'provision', this.reasonOf(row, error))
+        throw error
+      }
+      log.warn({ err: error, databaseId: id }, 'a database could not be made')
+      await this.#stop(id)
+      await board.end(id, 'provision', 'failed', { status_detail: this.reasonOf(row, error) })
+    }
+  }
+
+  /** Resolves when the serving container runs and its server answers. `alsoKept`: images beside its own that are needed still. */
+  async provision(
+    row: DatabaseRow,
+    signal: AbortSignal,
+    alsoKept: ReadonlyArray<string | null> = []
+  ): Promise<void> {
+    const { store, runtime: engine, servers } = this.parts
+    const runtime = engine.get()
+    if (runtime === undefined) throw problems.containersOff({ plugin: 'containers' })
+    const say = (detail: string): void => {
+      void store.say(row.id, 'provision', servers.clean(row, detail)).catch(() => {})
+    }
+    const containerId =
+      (await this.#current(runtime, row)) ?? (await this.#make(runtime, row, { say, signal, alsoKept }))
+    await runtime.start(containerId)
+    say('waiting for its server to answer')
+    await servers.untilReady(runtime, row, containerId, signal)
+    const made = await store.find(row.id)
+    // It may take the engine long, and nobody waits for it.
+    if (made !== undefined) void this.parts.databases.measure(runtime, made).catch(() => {})
+  }
+
+  /** What ends again and again is started no more: it has failed, and says why. */
+  async #stop(id: string): Promise<void> {
+    const row = await this.parts.store.find(id)
+    if (row?.container_id == null) return
+    await this.parts.runtime
+      .get()
+      ?.stop(row.container_id, stopGraceSeconds)
+      .catch(() => {})
+  }
+
+  reasonOf(row: DatabaseRow, error: unknown): string {
+    return this.parts.servers.clean(row, error instanceof Error ? error.message : String(error))
+  }
+
+  /** What an earlier attempt has made. */
+  async #current(runtime: ContainerRuntime, row: DatabaseRow): Promise<string | undefined> {
+    if (row.container_id === null) return undefined
+    return (await runtime.inspect(row.container_id)) === undefined ? undefined : row.container_id
+  }
+
+  async #make(
+    runtime: ContainerRuntime,
+    row: DatabaseRow,
+    {
+      say,
+      signal,
+      alsoKept
+    }: {
+      readonly say: (detail: string) => void
+      readonly signal: AbortSignal
+      readonly alsoKept: ReadonlyArray<string | null>
+    }
+  ): Promise<string> {
+    const { store, images, projects, servers } = this.parts
+    const project = await projects.find(row.project_id)
+    if (project === undefined) throw problems.projectGone({ projectId: row.project_id })
+    say(`fetching ${row.image ?? 'its image'}`)
+    const image = await images.again(row, { say, signal })
+    // Before anything is made of it: one without an image has nothing on the engine (`wasMade`).
+    await store.update(row.id, { image_reference: image.reference, image_name: image.name })
+    await images.keep(row.id, [image.reference, ...alsoKept])
+    const network = await runtime.ensureNetwork(project)
+    say('making its container')
+    await removeNamed(runtime, row, row.slug)
+    const owner = { projectId: row.project_id, databaseId: row.id }
+    // What a server has left that never answered is nobody's: another one would not go on from there.
+    if (row.initialized_at === null) await runtime.removeVolume(row.volume)
+    await runtime.ensureVolume(row.volume, owner)
+    const containerId = await servers.create(runtime, row, {
+      name: row.slug,
+      network,
+      imageName: image.name,
+      volume: row.volume,
+      isEmpty: false
+    })
+    await store.update(row.id, { container_id: containerId })
+    return containerId
+  }
+}
+
+/** Those of the database that have a name, or any where none is given. */
+export async function removeNamed(
+  runtime: ContainerRuntime,
+  { id: databaseId }: Pick<DatabaseRow, 'id'>,
+  name?: string
+): Promise<void> {
+  for (const container of await runtime.list({ databaseId }))
+    if (name === undefined || container.name === name) {
+      // It closes its files: what is killed has to recover.
+      if (container.status === 'running') await runtime.stop(container.id, stopGraceSeconds)
+      await runtime.remove(container.id)
+    }
+}

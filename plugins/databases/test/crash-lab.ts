@@ -1,0 +1,58 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
+import type { Test } from 'tap'
+import { type Lab, removeAll } from './lab.js'
+
+export const longMs = 420_000
+
+/** Runs a platform on this state until what it says matches, and kills it there; the path of the database. */
+export async function killedAt(
+  state: TestKernel['state'],
+  asked: { readonly path: string; readonly post: string; readonly body: object },
+  moment: RegExp
+): Promise<string> {
+  const child = spawn(
+    process.execPath,
+    [
+      `--import=${new URL('../../../scripts/test-loader.mjs', import.meta.url).href}`,
+      '--conditions=busbar-source',
+      fileURLToPath(new URL('crash-child.ts', import.meta.url)),
+      JSON.stringify({ url: state.database.url, directory: state.directory, ...asked })
+    ],
+    { stdio: ['ignore', 'pipe', 'inherit'] }
+  )
+  let path = asked.path
+  const end = setTimeout(() => child.kill('SIGKILL'), longMs)
+  try {
+    for await (const line of createInterface({ input: child.stdout })) {
+      if (!line.startsWith('{')) continue
+      const said = JSON.parse(line) as { path?: string; begun?: number; detail?: string }
+      if (said.path !== undefined) path = said.path
+      if (said.detail !== undefined && moment.test(said.detail)) return path
+    }
+    throw new Error(`it ended, or took too long, before it said ${moment}`)
+  } finally {
+    clearTimeout(end)
+    child.kill('SIGKILL')
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  }
+}
+
+export async function projectOf(k: TestKernel): Promise<Lab> {
+  const ann = await k.as.session('ann')
+  const { body } = await ann.post('/api/projects', { name: 'x', slug: `t-${Date.now().toString(36)}` })
+  return { k, ann, projectId: body.id, all: `/api/projects/${body.id}/databases` }
+}
+
+/** Goes on with what a killed platform has left. */
+export async function goOn(t: Test, state: TestKernel['state']): Promise<TestKernel> {
+  const k = await createTestKernel({ state })
+  t.teardown(async () => {
+    await removeAll(k)
+    await k.close()
+  })
+  return k
+}

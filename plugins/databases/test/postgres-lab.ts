@@ -1,0 +1,138 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { containerRuntime } from 'busbar/api/containers'
+import { type TestClient, type TestKernel, until } from 'busbar/sdk/testing'
+import Docker from 'dockerode'
+import pg from 'pg'
+import { containerOf, createDatabase, type Lab, type Made } from './lab.js'
+
+const longMs = 420_000
+const answerMs = 5000
+
+/** A PostgreSQL with the table `kept` of some megabytes, and `acked`, which a test writes to. */
+export async function filledPostgres(lab: Lab, version = '14'): Promise<Made> {
+  const made = await createDatabase(lab, { type: 'postgres', version })
+  const client = await signedIn(lab, made)
+  await client.query(
+    'create table kept as select n, repeat(md5(n::text), 4) as words from generate_series(1, 100000) as n; create table acked (n integer primary key)'
+  )
+  await client.end()
+  return made
+}
+
+/** Signed in at the server that serves now, by the address of its container. */
+async function signedIn({ k, ann }: Pick<Lab, 'k' | 'ann'>, made: Made): Promise<pg.Client> {
+  const { body } = await ann.get(`${made.path}/credentials/reveal`)
+  const { host, port } = await k.service(containerRuntime).dial(await containerOf(k, made.id), 5432)
+  const client = new pg.Client({
+    host,
+    port,
+    ...body.credentials,
+    connectionTimeoutMillis: answerMs,
+    query_timeout: answerMs
+  })
+  // Its server may be killed.
+  client.on('error', () => {})
+  await client.connect()
+  return client
+}
+
+/** Adds rows one after another, whatever happens to the server, and remembers those that were acknowledged. */
+export function startWriter(lab: Pick<Lab, 'k' | 'ann'>, made: Made) {
+  const acked: number[] = []
+  let isOver = false
+  const run = async (): Promise<void> => {
+    let client: pg.Client | undefined
+    let next = 1
+    for (const end = Date.now() + 2 * longMs; !isOver && Date.now() < end; next++)
+      try {
+        client ??= await signedIn(lab, made)
+        await client.query('insert into acked values ($1)', [next])
+        acked.push(next)
+      } catch {
+        await client?.end().catch(() => {})
+        client = undefined
+        await sleep(100)
+      }
+    await client?.end().catch(() => {})
+  }
+  const running = run()
+  return {
+    acked,
+    /** Those that are acknowledged and not there; and what is there beside. */
+    async lost(): Promise<readonly number[]> {
+      isOver = true
+      await running
+      const client = await until(
+        async () => await signedIn(lab, made).catch(() => undefined),
+        'its server to answer'
+      )
+      const { rows } = await client.query<{ n: number }>('select n from acked')
+      const kept = await client.query<{ count: string }>('select count(*) from kept')
+      await client.end()
+      if (kept.rows[0]?.count !== '100000') throw new Error(`${kept.rows[0]?.count} of 100000 rows are kept`)
+      const there = new Set(rows.map(({ n }) => n))
+      return acked.filter(n => !there.has(n))
+    },
+    async untilMore(): Promise<void> {
+      const before = acked.length
+      await until(() => acked.length > before + 5, 'rows to be acknowledged', longMs)
+    }
+  }
+}
+
+/** Lets every dump of it wait for a table, until it is released: a dump that is under way for as long as a test wants. */
+export async function heldDumps(lab: Lab, made: Made) {
+  const holder = await signedIn(lab, made)
+  await holder.query('begin; lock table kept in access exclusive mode')
+  return {
+    async untilOneWaits(): Promise<void> {
+      const looker = await signedIn(lab, made)
+      const waits = async (): Promise<boolean> =>
+        (
+          await looker.query(
+            "select from pg_stat_activity where application_name = 'pg_dump' and wait_event_type = 'Lock'"
+          )
+        ).rows.length > 0
+      await until(waits, 'a dump to be under way', longMs)
+      await looker.end()
+    },
+    async release(): Promise<void> {
+      await holder.end().catch(() => {})
+    }
+  }
+}
+
+/** As a machine without memory does it, or a fault of the server: the engine starts it again. */
+export async function killServer(k: TestKernel, made: Made, docker = new Docker()): Promise<void> {
+  const { State } = await docker.getContainer(await containerOf(k, made.id)).inspect()
+  process.kill(State.Pid, 'SIGKILL')
+}
+
+export async function untilUpgraded(ann: TestClient, { path }: Pick<Made, 'path'>) {
+  return await until(
+    async () => {
+      const { body } = await ann.get(`${path}/upgrades`)
+      return body[0]?.finished_at == null ? undefined : body[0]
+    },
+    'the upgrade to end',
+    longMs
+  )
+}
+
+/** What there is of it on the engine: names of containers, and how many volumes. */
+export async function leftOf(k: TestKernel, { id }: Pick<Made, 'id'>) {
+  const runtime = k.service(containerRuntime)
+  const containers = (await runtime.list({ databaseId: id })).map(({ name }) => name).sort()
+  return { containers, volumes: (await runtime.volumeNames({ databaseId: id })).length }
+}
+
+export async function untilEnded(ann: TestClient, path: string, what: 'backups' | 'restores', before = 0) {
+  return await until(
+    async () => {
+      const { body } = await ann.get(`${path}/${what}`)
+      return body.length > before && body[0].finished_at !== null ? body[0] : undefined
+    },
+    `one of the ${what} to end`,
+    longMs
+  )
+}

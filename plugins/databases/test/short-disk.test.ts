@@ -1,0 +1,101 @@
+import { until } from 'busbar/sdk/testing'
+import { type Test, test } from 'tap'
+import { requireDatabaseImages } from '../../../lab/database-images.js'
+import { requireSecondEngine } from '../../../lab/second-engine.js'
+import { fillDisk, mebi, startEngineLab } from './engine-lab.js'
+import { untilRunning } from './lab.js'
+import { filledPostgres, heldDumps, leftOf, startWriter, untilEnded, untilUpgraded } from './postgres-lab.js'
+
+const isHere = async (t: Test): Promise<boolean> =>
+  (await requireDatabaseImages(t)) && (await requireSecondEngine(t))
+
+test('an upgrade for which there is no room is not begun', async t => {
+  if (!(await isHere(t))) return
+  const lab = await startEngineLab(t)
+  const { ann, k, engine } = lab
+  await k.configure('builds', { disk_floor_mib: 128 })
+  const made = await filledPostgres(lab)
+  const free = await fillDisk(engine, 200 * mebi)
+  await ann.post(`${made.path}/upgrade`, { target_version: '15' })
+  t.match(await untilUpgraded(ann, made), {
+    phase: 'failed',
+    error: /has \d+ MiB free, and a copy beside the old volume takes \d+/
+  })
+  await untilRunning(ann, made.path)
+  t.match(await leftOf(k, made), { containers: [made.slug], volumes: 1 })
+  await free()
+})
+
+test('an upgrade during which the disk runs short ends before its server has no room', async t => {
+  if (!(await isHere(t))) return
+  const lab = await startEngineLab(t)
+  const { ann, k, engine } = lab
+  await k.configure('builds', { disk_floor_mib: 128 })
+  const made = await filledPostgres(lab)
+  const writer = startWriter(lab, made)
+  await writer.untilMore()
+  const dumps = await heldDumps(lab, made)
+  await ann.post(`${made.path}/upgrade`, { target_version: '15' })
+  await dumps.untilOneWaits()
+  const free = await fillDisk(engine, 100 * mebi)
+  const upgrade = await untilUpgraded(ann, made)
+  t.match(upgrade, { phase: 'failed', error: /the disk of the engine runs short/ }, upgrade.log)
+  await dumps.release()
+  await writer.untilMore()
+  await free()
+  t.same(await writer.lost(), [])
+  t.match((await ann.get(made.path)).body, { version: '14', status: 'running' })
+  t.match(await leftOf(k, made), { containers: [made.slug], volumes: 1 })
+})
+
+test('a disk that is full while everything is restored for an upgrade loses no row', async t => {
+  if (!(await isHere(t))) return
+  const lab = await startEngineLab(t)
+  const { ann, k, engine } = lab
+  // Nothing is watched: the servers run into the end of the disk.
+  await k.configure('builds', { disk_floor_mib: 0 })
+  const made = await filledPostgres(lab)
+  const writer = startWriter(lab, made)
+  await writer.untilMore()
+  const dumps = await heldDumps(lab, made)
+  await ann.post(`${made.path}/upgrade`, { target_version: '15' })
+  await dumps.untilOneWaits()
+  const free = await fillDisk(engine, 4 * mebi)
+  await dumps.release()
+  const upgrade = await untilUpgraded(ann, made)
+  t.match(
+    upgrade,
+    { phase: 'failed', error: /No space left on device|dump failed|restore failed/ },
+    upgrade.log
+  )
+  await free()
+  await until(async () => (await ann.get(made.path)).body.status === 'running', 'it to run', 420_000)
+  await writer.untilMore()
+  t.same(await writer.lost(), [])
+  t.match((await ann.get(made.path)).body, { version: '14' })
+  t.match(await leftOf(k, made), { containers: [made.slug], volumes: 1 })
+})
+
+test('a disk that is full while a backup is restored leaves what was there', async t => {
+  if (!(await isHere(t))) return
+  const lab = await startEngineLab(t)
+  const { ann, k, engine } = lab
+  await k.configure('builds', { disk_floor_mib: 0 })
+  const made = await filledPostgres(lab, '15')
+  await ann.post(`${made.path}/backups`)
+  const backup = await untilEnded(ann, made.path, 'backups')
+  t.equal(backup.status, 'succeeded', backup.log)
+  await untilRunning(ann, made.path)
+  const writer = startWriter(lab, made)
+  await writer.untilMore()
+  t.match(await ann.post(`${made.path}/restore`, { backup_id: backup.id }), { status: 202 })
+  await until(async () => (await leftOf(k, made)).containers.length > 1, 'a server beside it')
+  const free = await fillDisk(engine, 4 * mebi)
+  const restore = await untilEnded(ann, made.path, 'restores')
+  t.match(restore, { status: 'failed', error: String }, restore.log)
+  await free()
+  await until(async () => (await ann.get(made.path)).body.status === 'running', 'it to run', 420_000)
+  await writer.untilMore()
+  t.same(await writer.lost(), [])
+  t.match(await leftOf(k, made), { containers: [made.slug], volumes: 1 })
+})

@@ -1,0 +1,85 @@
+import type { ApplicationControl } from 'busbar/api/applications'
+import type { BackupKeeper, BackupSource } from 'busbar/api/backups'
+import type { ContainerRuntime } from 'busbar/api/containers'
+import type { Clock, Database, Tx } from 'busbar/sdk'
+import type { DiscardedVolumes } from '../discarded-volumes.js'
+import type { EngineVolumeStore } from '../engine-volume-store.js'
+import { applicationOf } from './volume-look.js'
+import type { VolumeSource } from './volume-source.js'
+import { WorkStore } from './work-store.js'
+
+interface VolumeBackupsParts {
+  readonly db: Database
+  readonly engineVolumes: EngineVolumeStore
+  readonly discarded: Pick<DiscardedVolumes, 'tell'>
+  readonly runtime: ContainerRuntime
+  readonly control: ApplicationControl
+  readonly clock: Clock
+  readonly keeper: { get(): BackupKeeper | undefined }
+}
+
+export interface RemovedVolume {
+  readonly id: string
+  readonly name: string
+  readonly application_id: string
+}
+
+const engine = 'volume'
+
+/** What backups ask of volumes. How one is made and restored is loaded with the first of them. */
+export class VolumeBackups implements BackupSource {
+  readonly #store: WorkStore
+  #source: Promise<VolumeSource> | undefined
+
+  constructor(private readonly parts: VolumeBackupsParts) {
+    this.#store = new WorkStore(parts.db)
+  }
+
+  async find(...asked: Parameters<BackupSource['find']>) {
+    return await (await this.#loaded()).find(...asked)
+  }
+  async dump(...asked: Parameters<BackupSource['dump']>) {
+    return await (await this.#loaded()).dump(...asked)
+  }
+  async restore(...asked: Parameters<BackupSource['restore']>): Promise<void> {
+    await (await this.#loaded()).restore(...asked)
+  }
+  async settle(...[id, what]: Parameters<BackupSource['settle']>): Promise<void> {
+    await (await this.#loaded()).settle(id, what)
+  }
+  async check(...asked: Parameters<BackupSource['check']>) {
+    return await (await this.#loaded()).check(...asked)
+  }
+  async space(...asked: Parameters<BackupSource['space']>) {
+    return await (await this.#loaded()).space(...asked)
+  }
+  /** Its application is deployed for it again, and nobody else can do that. */
+  async blueprint(): Promise<string | null> {
+    return null
+  }
+
+  /** Why nobody may start, stop or deploy an application now; null where they may. */
+  async refuses(applicationId: string): Promise<string | null> {
+    const standing = await this.#store.standing(applicationId)
+    return standing === undefined
+      ? null
+      : `a ${standing.what} of its volume ${standing.name} is under way: try again when that has ended`
+  }
+
+  /** Backups of a volume go with it. In the transaction that has deleted its row. */
+  async tellRemoved({ id, name, application_id: applicationId }: RemovedVolume, tx: Tx): Promise<void> {
+    const keeper = this.parts.keeper.get()
+    const application = keeper && (await applicationOf(this.parts.db, applicationId, tx))
+    if (keeper === undefined || application === undefined) return
+    const { project_id: projectId, slug } = application
+    const removed = { id, projectId, name, slug: `${slug}-${name}`, engine, version: '' }
+    await keeper.removed('volume', removed, { deleteBackups: true, blueprint: null }, tx)
+  }
+
+  async #loaded(): Promise<VolumeSource> {
+    this.#source ??= import('./volume-source.js').then(
+      module => new module.VolumeSource({ ...this.parts, store: this.#store })
+    )
+    return await this.#source
+  }
+}

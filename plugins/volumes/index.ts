@@ -1,0 +1,20 @@
+import { definePlugin } from 'busbar/sdk'
+import { events } from './events.js'
+import { singletons } from './jobs.js'
+import { createVolumes } from './migrations/001-create-volumes.js'
+import { addBackupWork } from './migrations/002-add-backup-work.js'
+import { resources } from './resources.js'
+import { routes } from './routes.js'
+import { needs, startVolumes, volumeContributions } from './volumes.js'
+
+export default definePlugin({
+  id: 'volumes',
+  needs,
+  migrations: [createVolumes, addBackupWork],
+  start: startVolumes,
+  contributes: volumeContributions,
+  resources,
+  routes,
+  events,
+  singletons
+})

@@ -1,0 +1,11 @@
+import type { SingletonDeclarer } from 'busbar/sdk'
+import type { Volumes } from './volumes.js'
+
+export function singletons(singleton: SingletonDeclarer<Volumes>): void {
+  singleton({
+    name: 'discarded-volumes',
+    run: async ({ signal }, { discarded }) => {
+      await discarded.keepRemoving(signal)
+    }
+  })
+}
