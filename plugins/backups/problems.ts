@@ -93,6 +93,11 @@ export const problems = problemTable({
     '{field} takes five fields: minute, hour, day of the month, month, day of the week',
     'such as "0 3 * * *" for every day at three'
   ],
+  scheduleNever: [
+    400,
+    'E_BACKUP_SCHEDULE_NEVER',
+    '{field} is never due: no day of the calendar is one that it names'
+  ],
   databasesUnknown: [
     400,
     'E_BACKUP_DATABASES',

@@ -252,8 +252,9 @@ export class BackupRunner {
   /** What was being written when a process ended. One run is at work at a time. */
   async #removePartial(): Promise<void> {
     const { directory } = this.parts
-    const names = await readdir(directory).catch(() => [])
-    for (const name of names.filter(one => one.endsWith(partialEnding)))
-      await rm(join(directory, name), { force: true })
+    const entries = await readdir(directory, { withFileTypes: true }).catch(() => [])
+    // What somebody else keeps there under such a name is left alone.
+    for (const entry of entries.filter(one => one.isFile() && one.name.endsWith(partialEnding)))
+      await rm(join(directory, entry.name), { force: true })
   }
 }

@@ -74,7 +74,8 @@ async function schedule(
     return
   }
   try {
-    schedules.preview({ cron, timeZone }, 1)
+    if (schedules.preview({ cron, timeZone }, 1).length === 0)
+      throw new Error('no day of the calendar is one that the expression names')
   } catch (error) {
     throw new MisconfiguredError(
       `schedule, time_zone: ${error instanceof Error ? error.message : String(error)}`

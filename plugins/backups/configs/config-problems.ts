@@ -12,6 +12,7 @@ export const configProblems = [
   problems.destinationUnknown,
   problems.prefixInvalid,
   problems.scheduleFields,
+  problems.scheduleNever,
   problems.tooManyConfigs
 ]
 

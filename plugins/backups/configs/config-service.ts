@@ -155,8 +155,9 @@ export class ConfigService {
     const { store, backups, clock } = this.parts
     const config = await store.find(id)
     if (config?.enabled !== true) return
-    await store.ran(id, clock.now())
-    await backups.beginDue(config.kind, config.resource_id, config.project_id, planOf(config))
+    const dueAt = clock.now()
+    const { kind, resource_id: resource, project_id: project } = config
+    if (await backups.beginDue(kind, resource, project, planOf(config))) await store.ran(id, dueAt)
   }
 
   async #find(kind: SourceKind, resourceId: string, id: string, tx?: Tx): Promise<ConfigOfSource> {
@@ -205,7 +206,12 @@ export class ConfigService {
     const { schedules } = this.parts
     const { id, time_zone: timeZone } = row
     const [run, drill] = [row.schedule, row.drill_schedule]
-    schedules.preview({ cron: run, timeZone }, 1)
+    for (const [field, cron] of [
+      ['schedule', run],
+      ['drill_schedule', drill]
+    ] as const)
+      if (cron !== '' && schedules.preview({ cron, timeZone }, 1).length === 0)
+        throw problems.scheduleNever({ field })
     const payload = { configId: id }
     if (row.enabled)
       await schedules.set(runKey(id), { cron: run, timeZone, job: 'due', payload, missed: 'run-once' }, tx)

@@ -102,49 +102,46 @@ export class LocalStorage implements BackupStorage {
       return await work()
     } catch (error) {
       if (signal.aborted) throw signal.reason
-      throw failure(error, this.folder)
+      throw failure(error)
     }
   }
 }
 
-/** What the disk has refused. What it is not about (the dump has failed) passes. */
-function failure(error: unknown, folder: string): unknown {
-  switch (codeOf(error)) {
-    case 'ENOSPC':
-    case 'EDQUOT':
-      return new StorageError(
-        `the disk of ${folder} is full: make room, keep fewer backups, or use another destination`,
-        { cause: error }
-      )
-    case 'EROFS':
-    case 'EACCES':
-    case 'EPERM':
-      return new StorageError(
-        `${folder} cannot be written to: give it to the user that the platform runs as, or set DATABASE_BACKUP_DIR`,
-        { cause: error }
-      )
-    case 'ENOENT':
-      return new StorageError(`there is no such file in ${folder}`, { cause: error })
-    case 'EIO':
-      return new StorageError(`the disk of ${folder} has failed`, { cause: error })
-    case 'ENOTDIR':
-    case 'EEXIST':
-    case 'EISDIR':
-    case 'ELOOP':
-      return new StorageError(
-        `${folder} is not a folder, or something in it is in the way (${codeOf(error)}): take that away, or set DATABASE_BACKUP_DIR`,
-        { cause: error }
-      )
-    case 'ENAMETOOLONG':
-      return new StorageError(`a name in ${folder} would be too long: use a shorter prefix`, { cause: error })
-    case 'EMFILE':
-    case 'ENFILE':
-    case 'EBUSY':
-    case 'ESTALE':
-      return new StorageError(`${folder} cannot be used now (${codeOf(error)}): try again`, { cause: error })
-    default:
-      return error
-  }
+/**
+ * What the disk has refused, for members of projects: where the folder is they need not know, and the log has it. What it is not about
+ * (the dump has failed) passes.
+ */
+function failure(error: unknown): unknown {
+  const code = codeOf(error)
+  const sentence = typeof code === 'string' ? sentences[code] : undefined
+  return sentence === undefined ? error : new StorageError(sentence, { cause: error })
+}
+
+const notWritable =
+  'the folder of backups of this server cannot be written to: give it to the user that the platform runs as, or set DATABASE_BACKUP_DIR'
+const full =
+  'the disk of the backups of this server is full: make room, keep fewer backups, or use another destination'
+const notAFolder =
+  'the folder of backups of this server is none, or something in it is in the way: take that away, or set DATABASE_BACKUP_DIR'
+const notNow = 'the folder of backups of this server cannot be used now: try again'
+
+const sentences: Readonly<Record<string, string>> = {
+  ENOSPC: full,
+  EDQUOT: full,
+  EROFS: notWritable,
+  EACCES: notWritable,
+  EPERM: notWritable,
+  ENOENT: 'there is no such file among the backups of this server',
+  EIO: 'the disk of the backups of this server has failed',
+  ENOTDIR: notAFolder,
+  EEXIST: notAFolder,
+  EISDIR: notAFolder,
+  ELOOP: notAFolder,
+  ENAMETOOLONG: 'a name among the backups of this server would be too long: use a shorter prefix',
+  EMFILE: notNow,
+  ENFILE: notNow,
+  EBUSY: notNow,
+  ESTALE: notNow
 }
 
 const codeOf = (error: unknown): unknown => (error as { readonly code?: unknown } | null)?.code

@@ -74,18 +74,19 @@ export class BackupService {
     await this.#insert(kind, resource, plan)
   }
 
-  /** The same for a schedule, which has nobody to tell: what refuses is a backup that has failed. */
-  async beginDue(kind: SourceKind, resourceId: string, project: string, plan: BackupPlan): Promise<void> {
+  /**
+   * The same for a schedule, which has nobody to tell: what refuses is a backup that has failed. False where it is left out, as another
+   * one or a restore is under way.
+   */
+  async beginDue(kind: SourceKind, resourceId: string, project: string, plan: BackupPlan): Promise<boolean> {
     const { sources, log } = this.parts
-    if (!sources.isThere(kind)) {
-      await this.#failOff(kind, resourceId, plan)
-      return
-    }
+    if (!sources.isThere(kind)) return await this.#failOff(kind, resourceId, plan)
     const resource = await sources.resource(kind, resourceId, project)
     try {
       await this.#refuseBusy(kind, resource)
       const id = await this.#insert(kind, resource, plan, resource.backupRefusal === null)
       if (resource.backupRefusal !== null) await this.parts.runner.failWithout(id, resource.backupRefusal)
+      return true
     } catch (error) {
       if (
         !isProblem(error) ||
@@ -93,19 +94,21 @@ export class BackupService {
       )
         throw error
       log.info({ kind, resourceId, reason: error.message }, 'a backup is due and cannot begin now')
+      return false
     }
   }
 
   /** Nobody is there who could make it, and nobody would hear of that otherwise. */
-  async #failOff(kind: SourceKind, resourceId: string, plan: BackupPlan): Promise<void> {
+  async #failOff(kind: SourceKind, resourceId: string, plan: BackupPlan): Promise<boolean> {
     const { db, store, sourceStore, runner } = this.parts
     const source = await sourceStore.of(kind, resourceId)
-    if (source === undefined || (await store.running(source.id))) return
+    if (source === undefined || (await store.running(source.id))) return false
     const id = randomUUID()
     await db.transaction(async tx => {
       await store.insert(this.#rowOf(id, source.id, source.version, plan), tx)
     })
     await runner.failWithout(id, problems.sourceOff({ kind }).message)
+    return true
   }
 
   async #refuseBusy(kind: SourceKind, { id }: BackupResource): Promise<void> {

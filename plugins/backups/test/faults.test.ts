@@ -72,7 +72,7 @@ test('a disk that is full fails it with what helps, and has room again', { timeo
   const opened = await openPlatform(t, { environment: { DATABASE_BACKUP_DIR: disk } })
   const { admin, project } = opened
   const path = pathOf(project, await createDatabase(opened, 'Large', largeLines()))
-  t.match(await backUp(admin, path), { status: 'failed', error: /the disk of .* is full: make room/ })
+  t.match(await backUp(admin, path), { status: 'failed', error: /^the disk of the backups of this server is full: make room/ })
   const left = await readdir(disk, { recursive: true, withFileTypes: true })
   t.same(
     left.filter(entry => entry.isFile()),
@@ -106,6 +106,15 @@ test('a destination that cuts off, refuses, is full or loses a file', { timeout:
     s3.fault = undefined
     t.ok(halves >= 2)
     t.ok((await contentOf(probe, id)) === content)
+    t.same(s3.uploads(), [])
+  })
+
+  await t.test('is asked again where it falls silent in the middle of an upload', async t => {
+    let silent = 0
+    s3.fault = ({ part }) => (part === 2 && silent++ < 1 ? 'silence' : undefined)
+    t.match(await backUpRemotely(), { status: 'succeeded', has_remote: true })
+    s3.fault = undefined
+    t.equal(silent, 2)
     t.same(s3.uploads(), [])
   })
 

@@ -125,6 +125,8 @@ test('schedules of backups', { timeout: 200_000 }, async t => {
       [{ ...config, schedule: '0 3 * *' }, 'E_BACKUP_SCHEDULE_FIELDS'],
       [{ ...config, schedule: '0 0 3 * * *' }, 'E_BACKUP_SCHEDULE_FIELDS'],
       [{ ...config, schedule: '0 99 * * *' }, 'E_SCHEDULE_CRON'],
+      [{ ...config, schedule: '0 0 30 2 *' }, 'E_BACKUP_SCHEDULE_NEVER'],
+      [{ ...config, drill_schedule: '0 0 31 4 *' }, 'E_BACKUP_SCHEDULE_NEVER'],
       [{ ...config, time_zone: 'Atlantis' }, 'E_SCHEDULE_TIME_ZONE'],
       [{ ...config, drill_schedule: 'weekly' }, 'E_BACKUP_SCHEDULE_FIELDS'],
       [{ ...config, destination_id: 'x' }, 'E_BACKUP_DESTINATION_UNKNOWN'],
@@ -186,6 +188,36 @@ test('schedules of backups', { timeout: 200_000 }, async t => {
       enabled: false,
       next_run_at: null
     })
+  })
+
+  await t.test('what is due while one is still being made is left out, and the next time comes', async t => {
+    const path = pathOf(project, await createDatabase(opened, 'Slow', lines(5)))
+    const made = await admin.post(`${path}/backup-configs`, { ...config, schedule: '0 * * * *' })
+    let release = (): void => {}
+    probe.hold = new Promise(resolve => {
+      release = resolve
+    })
+    t.teardown(() => release())
+    const lastRun = async () => (await admin.get(`${path}/backup-configs`)).body[0].last_run_at
+    await later(hour)
+    await until(async () => (await backupsOf(path)).length === 1, 'the first one to begin')
+    const first = await lastRun()
+    const [{ next_run_at: second }] = (await admin.get(`${path}/backup-configs`)).body
+    await later(hour)
+    await until(async () => {
+      const [{ next_run_at: next }] = (await admin.get(`${path}/backup-configs`)).body
+      const waiting = await k.query("select from graphile_worker.jobs where task_identifier = 'backups:due'")
+      return next !== second && waiting.length === 0
+    }, 'the second one to have been due')
+    t.match(await backupsOf(path), [{ status: 'running' }])
+    t.equal(await lastRun(), first, 'it did not run')
+    probe.hold = null
+    release()
+    t.match(await ended(admin, `${path}/backups`), { status: 'succeeded' })
+    await later(hour)
+    await until(async () => (await backupsOf(path)).length === 2, 'the third one to be made')
+    t.match(await ended(admin, `${path}/backups`), { status: 'succeeded' })
+    t.equal((await admin.delete(`${path}/backup-configs/${made.body.id}`)).status, 200)
   })
 
   await t.test('what was missed is made up for once', async t => {

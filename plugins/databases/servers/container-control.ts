@@ -77,15 +77,19 @@ export class ContainerControl {
 
   /**
    * With limits that were set while it was stopped: its container has those that it was made with. False where it has ended already,
-   * which nothing can be limited in: events of the engine say so.
+   * which nothing can be limited in, though the engine may have started it again since: events of the engine say so.
    */
   async #start(runtime: ContainerRuntime, row: DatabaseRow, containerId: string): Promise<boolean> {
     await runtime.start(containerId)
+    const begun = await runtime.inspect(containerId)
+    if (begun?.status !== 'running') return false
     try {
       await applyLimits(runtime, containerId, row)
       return true
     } catch (error) {
-      if ((await runtime.inspect(containerId))?.status === 'running') throw error
+      const seen = await runtime.inspect(containerId)
+      const isTheSame = seen?.status === 'running' && seen.startedAt === begun.startedAt
+      if (isTheSame) throw error
       return false
     }
   }

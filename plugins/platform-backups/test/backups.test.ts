@@ -203,13 +203,15 @@ test('the remote', { timeout: 280_000 }, async t => {
   })
 })
 
-test('a schedule that cannot be read makes the plugin misconfigured, and says why', async t => {
+test('a schedule that cannot be read, or is never due, makes the plugin misconfigured, and says why', async t => {
   const k = await createTestKernel({})
   t.teardown(() => k.close())
   const admin = await k.as.session()
-  const refused = await admin.put('/api/plugins/platform-backups/config', { schedule: 'at night' })
-  t.ok(refused.status >= 400, JSON.stringify(refused.body))
-  t.match(JSON.stringify(refused.body), /schedule/)
+  for (const schedule of ['at night', '0 0 30 2 *']) {
+    const refused = await admin.put('/api/plugins/platform-backups/config', { schedule })
+    t.ok(refused.status >= 400, JSON.stringify(refused.body))
+    t.match(JSON.stringify(refused.body), /schedule/)
+  }
   t.equal((await admin.put('/api/plugins/platform-backups/config', { enabled: false })).status, 200)
   t.same(await k.query(`select from kernel.schedule where plugin = 'platform-backups'`), [])
 })
