@@ -94,6 +94,7 @@ export const channelClaims: readonly Claim[] = [
       'requests:all | request | traces of every application | admins; never a project-pinned token',
       'metrics:host: one sampler for all.',
       'metrics:app: nothing while the application does not run; the subscription stays.',
+      'container-logs: follows the application across deployments; one frame a line.',
       'build-logs: `done` once, when the deployment leaves `building` (failure and cancel too), then unsubscribed; subscribing after the end sends nothing.',
       'container-status, database-status: only on a changed status, after the row is written.'
     ],
@@ -124,8 +125,7 @@ export const channelClaims: readonly Claim[] = [
       const client = await stage.connect(owner.session)
       const hosts = [await stage.connect(admin.session), await stage.connect(admin.session)]
       const lines = `container-logs:${application.id as string}`
-      const hasLines = described.has('container-logs:{sourceId}')
-      client.subscribe(status, usage, ...(hasLines ? [lines] : []))
+      client.subscribe(status, usage, lines)
       for (const host of hosts) host.subscribe('metrics:host')
 
       const { body: deployment } = expect(
@@ -193,8 +193,33 @@ export const channelClaims: readonly Claim[] = [
         })
       }
 
-      if (hasLines)
-        await client.next(({ channel, data }) => channel === lines && data.message === 'tick', 'a line of it')
+      const tickOf = async (deploymentId: unknown, what: string): Promise<void> => {
+        await client.next(
+          ({ channel, data }) =>
+            channel === lines && data.message === 'tick' && data.deployment_id === deploymentId,
+          what,
+          120_000
+        )
+      }
+      await tickOf(deployment.id, 'a line of it')
+      const { body: next } = expect(
+        await stage.act(owner.session, 'POST', `${path}/${application.id as string}/deploy`),
+        202
+      )
+      await tickOf(next.id, 'a line of its next deployment')
+      await stage.waits(async () => {
+        const { body } = await stage.act(
+          owner.session,
+          'GET',
+          `${path}/${application.id as string}/deployments`
+        )
+        return body[0]?.id === next.id && body[0]?.status === 'success'
+      }, 'the next deployment to serve')
+      t.same(
+        client.on(lines).filter(({ data }) => data.message !== 'tick'),
+        [],
+        'one frame a line'
+      )
 
       const late = await stage.connect(owner.session)
       late.subscribe(logs)

@@ -121,6 +121,12 @@ test('administrators see what plugins tell of', async t => {
     'application.unhealthy',
     'certificate.expired',
     'certificate.expiring',
+    'database.backup_check_failed',
+    'database.backup_failed',
+    'database.crashed',
+    'database.restore_failed',
+    'database.restored',
+    'database.upgrade_failed',
     'deployment.failed',
     'deployment.succeeded',
     'tls.expired',
@@ -128,7 +134,11 @@ test('administrators see what plugins tell of', async t => {
     'tls.failed',
     'platform.backup_failed',
     'project.member_added',
-    'project.member_role_changed'
+    'project.member_role_changed',
+    'application.volume_backup_check_failed',
+    'application.volume_backup_failed',
+    'application.volume_restore_failed',
+    'application.volume_restored'
   ])
   t.match(
     body.find(({ type }: { type: string }) => type === 'deployment.failed'),
