@@ -59,7 +59,7 @@ test('applications run on whatever plugin implements containers and images', asy
   const admin = await lab.k.as.session()
   const stateOf = async (id: string) => (await admin.get(`/api/plugins/${id}`)).body
   const consumers = ['applications', 'builds', 'deployments', 'direct']
-  const dependents = ['builds', 'deployments', 'docker', 'registries', 'terminal']
+  const dependents = ['builds', 'deployments', 'docker', 'file-mounts', 'registries', 'terminal', 'volumes']
   const dependentsOf = async (id: string): Promise<string[]> => (await stateOf(id)).dependents.toSorted()
 
   await t.test('it waits while another one does', async t => {
