@@ -218,6 +218,11 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     return await this.#networks.owners()
   }
 
+  /** Nothing may be asked of it any more, and what was is given up. */
+  close(): void {
+    this.#engine.close()
+  }
+
   /**
    * Undoes what the death of an engine does beyond its own end. Started again, it stops the containers that
    * have outlived it as if a person had.

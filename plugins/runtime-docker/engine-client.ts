@@ -9,6 +9,7 @@ import { EngineAnswer } from './answers/engine-answer.js'
 import { connectionOptions, findEngine } from './engine-address.js'
 import { type EngineError, engineProblem, isUnreachable, readEngineError } from './engine-failure.js'
 import { loadDockerode } from './load-dockerode.js'
+import { OpenConnections } from './open-connections.js'
 import type { EngineSettings } from './settings.js'
 import { readWholeAnswers } from './whole-answers.js'
 
@@ -43,6 +44,7 @@ interface CallOptions {
  */
 export class EngineClient {
   #connection: Promise<Connection> | undefined
+  readonly #open = new OpenConnections()
 
   constructor(
     private readonly settings: EngineSettings,
@@ -95,7 +97,7 @@ export class EngineClient {
     run: (connection: Connection) => Promise<T>,
     options: CallOptions & { readonly absent?: readonly number[] }
   ): Promise<T | undefined> {
-    this.#connection ??= connect(this.settings, this.silenceMs)
+    this.#connection ??= connect(this.settings, this.silenceMs, this.#open)
     const attempt = this.#connection
     const connection = await attempt.catch((error: unknown) => {
       this.#forget(attempt)
@@ -121,18 +123,31 @@ export class EngineClient {
     }
   }
 
+  /** What is still asked of the engine fails: nobody waits for it any more. */
+  close(): void {
+    this.#open.destroy()
+  }
+
   #forget(attempt: Promise<Connection>): void {
     if (this.#connection === attempt) this.#connection = undefined
   }
 }
 
-async function connect(settings: EngineSettings, silenceMs: number): Promise<Connection> {
+async function connect(
+  settings: EngineSettings,
+  silenceMs: number,
+  open: OpenConnections
+): Promise<Connection> {
   const address = findEngine(settings)
   const options = connectionOptions(address)
   const Engine = loadDockerode()
   // A kept-alive connection that a restarted engine has closed would fail the next call for no reason.
   const agent = Object.assign(
-    options.protocol === 'https' ? new HttpsAgent({ keepAlive: false }) : new HttpAgent({ keepAlive: false }),
+    open.follow(
+      options.protocol === 'https'
+        ? new HttpsAgent({ keepAlive: false })
+        : new HttpAgent({ keepAlive: false })
+    ),
     briefly
   )
   // Said although none is kept: of a request that asks to close, the engine leaves the body unread, and then it does

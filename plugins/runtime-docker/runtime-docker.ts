@@ -60,12 +60,14 @@ export async function startRuntimeDocker({
     },
     localTools: localTools(use.exec)
   })
+  // The last thing: callbacks run in reverse.
+  onStop(() => runtime.close())
   onStop(async () => {
     await runtime.disk.close()
   })
   onStop(async () => {
     // An engine that hangs holds nobody's stop.
-    await bounded(() => runtime.limits.stop(), { ms: 10_000, what: 'the limits of the machine' }).catch(
+    await bounded(() => runtime.limits.stop(), { ms: 8_000, what: 'the limits of the machine' }).catch(
       (error: unknown) => {
         log.warn({ err: error }, 'limits of the machine are still being set')
       }
