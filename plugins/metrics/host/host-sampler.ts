@@ -48,7 +48,9 @@ export class HostSampler {
     if (latest !== undefined && clock.elapsed() - latest.madeAt < currentMs) return latest.point
     const before = await source.read()
     await clock.sleep(shortestMs)
-    return pointOf(before, await source.read(), clock.now())
+    const point = pointOf(before, await source.read(), clock.now())
+    if (!this.isRunning) await source.close()
+    return point
   }
 
   #start(): () => void {
@@ -67,6 +69,7 @@ export class HostSampler {
     return () => {
       isOver = true
       stop()
+      void source.close()
     }
   }
 }

@@ -1,11 +1,14 @@
-import { readFile, statfs } from 'node:fs/promises'
+import { statfs } from 'node:fs/promises'
 import { cpus, freemem, totalmem } from 'node:os'
 import { bounded } from 'busbar/sdk'
 import { type CpuTimes, type HostReading, readCpuTimes, readMemory, type Space } from './host-reading.js'
+import { ProcFile } from './proc-file.js'
 
 export interface HostSource {
   /** Never rejects: what cannot be read is null. */
   read(): Promise<HostReading>
+  /** Closes what reading keeps open. */
+  close(): Promise<void>
 }
 
 /**
@@ -14,13 +17,10 @@ export interface HostSource {
  */
 export function hostSource(proc = '/proc', root = '/'): HostSource {
   const disk = new DiskGauge(root)
+  const files = { stat: new ProcFile(`${proc}/stat`), meminfo: new ProcFile(`${proc}/meminfo`) }
   return {
     read: async () => {
-      const [stat, meminfo, space] = await Promise.all([
-        textOf(`${proc}/stat`),
-        textOf(`${proc}/meminfo`),
-        disk.read()
-      ])
+      const [stat, meminfo, space] = await Promise.all([files.stat.read(), files.meminfo.read(), disk.read()])
       const { memory, swap } = readMemory(meminfo)
       return {
         cpu: readCpuTimes(stat) ?? cpuTimesOfNode(),
@@ -28,11 +28,12 @@ export function hostSource(proc = '/proc', root = '/'): HostSource {
         swap,
         disk: space
       }
+    },
+    close: async () => {
+      await Promise.all([files.stat.close(), files.meminfo.close()])
     }
   }
 }
-
-const textOf = async (path: string): Promise<string> => await readFile(path, 'latin1').catch(() => '')
 
 function cpuTimesOfNode(): CpuTimes | null {
   const all = cpus().map(({ times: { user, nice, sys, idle, irq } }) => ({

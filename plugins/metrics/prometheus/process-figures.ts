@@ -2,8 +2,8 @@ import { readdir } from 'node:fs/promises'
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
 import { counter, gauge, type PrometheusFigure } from './figure.js'
 
-/** How often it is looked whether the event loop is late; native, so that it costs next to nothing. */
-const resolutionMs = 20
+/** How often it is looked whether the event loop is late. Each look wakes the process: at 20 ms an idle one spent a fifth of what it used on that. */
+const resolutionMs = 100
 const quantiles = [0.5, 0.9, 0.99] as const
 
 const secondsOf = (nanoseconds: number): number => (Number.isFinite(nanoseconds) ? nanoseconds / 1e9 : 0)

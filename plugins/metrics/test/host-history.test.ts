@@ -13,7 +13,7 @@ function setUp() {
   const logged: string[] = []
   const fault: { error?: Error } = {}
   const nothing = { cpu: null, memory: null, swap: null, disk: null }
-  const sampler = new HostSampler({ source: { read: async () => nothing }, clock })
+  const sampler = new HostSampler({ source: { read: async () => nothing, close: async () => {} }, clock })
   const tidied: string[] = []
   const history = new HostHistory({
     sampler,

@@ -79,7 +79,20 @@ test('a point has what was read, and no processors without a reading before', t 
 })
 
 test('the machine is read as it is', async t => {
-  const { cpu, memory, disk } = await hostSource().read()
+  const source = hostSource()
+  const before = await source.read()
+  // What it reads from is open now, and is read from its beginning again.
+  const until = process.hrtime.bigint() + 50_000_000n
+  while (process.hrtime.bigint() < until);
+  const { cpu, memory, disk } = await source.read()
+  t.ok((cpu?.busy ?? 0) > (before.cpu?.busy ?? 0), 'it was busy in between')
+  await source.close()
+  t.match(
+    await source.read(),
+    { cpu: { total: Number }, swap: { total: Number } },
+    'and it can be opened again'
+  )
+  await source.close()
   t.ok(cpu !== null && cpu.total > cpu.busy)
   for (const space of [memory, disk]) t.ok(space !== null && space.used > 0 && space.used <= space.total)
 })
@@ -89,7 +102,9 @@ test('where /proc cannot be read, Node is asked, and what nobody knows is null',
   t.teardown(async () => {
     await rm(folder, { recursive: true })
   })
-  const nothing = await hostSource(join(folder, 'missing'), join(folder, 'missing')).read()
+  const missing = hostSource(join(folder, 'missing'), join(folder, 'missing'))
+  const nothing = await missing.read()
+  await missing.close()
   t.match(nothing, { cpu: { total: Number }, memory: { total: Number }, swap: null, disk: null })
 
   await writeFile(join(folder, 'stat'), 'cpu  10 0 10 80 0 0 0 0 0 0\n')
@@ -97,7 +112,11 @@ test('where /proc cannot be read, Node is asked, and what nobody knows is null',
     join(folder, 'meminfo'),
     'MemTotal: 100 kB\nMemAvailable: 25 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n'
   )
-  t.match(await hostSource(folder, folder).read(), {
+  const source = hostSource(folder, folder)
+  t.teardown(async () => {
+    await source.close()
+  })
+  t.match(await source.read(), {
     cpu: { busy: 20, total: 100 },
     memory: { used: 76_800, total: 102_400 },
     swap: { used: 0, total: 0 },

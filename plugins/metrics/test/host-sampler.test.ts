@@ -8,13 +8,18 @@ import { HostSampler } from '../host/host-sampler.js'
 function setUp() {
   const clock = testClock()
   let reads = 0
+  let isOpen = false
   const source = {
+    close: async () => {
+      isOpen = false
+    },
     read: async () => {
+      isOpen = true
       reads++
       return { cpu: { busy: reads * 10, total: reads * 100 }, memory: null, swap: null, disk: null }
     }
   }
-  return { clock, sampler: new HostSampler({ source, clock }), reads: () => reads }
+  return { clock, sampler: new HostSampler({ source, clock }), reads: () => reads, isOpen: () => isOpen }
 }
 
 test('the machine is read once a second, however many follow', async t => {
@@ -36,7 +41,7 @@ test('the machine is read once a second, however many follow', async t => {
 })
 
 test('it rests with the last one who follows, and begins with the next first one', async t => {
-  const { clock, sampler, reads } = setUp()
+  const { clock, sampler, reads, isOpen } = setUp()
   t.equal(sampler.isRunning, false)
   const [first, second] = [sampler.follow(() => {}), sampler.follow(() => {})]
   await clock.advance(1000)
@@ -46,6 +51,7 @@ test('it rests with the last one who follows, and begins with the next first one
   await clock.advance(1000)
   second()
   t.equal(sampler.isRunning, false)
+  t.equal(isOpen(), false)
   const before = reads()
   await clock.advance(60_000)
   t.equal(reads(), before)
