@@ -135,7 +135,7 @@ export class BackupRunner {
       say(
         'the archive is not encrypted, and the keys of the installation are not in it: make a recovery key. Whoever restores it needs keys.json or ENCRYPTION_KEY beside it'
       )
-    const uploadFault = await this.#upload(id, { name, file, say, signal })
+    const uploadFault = await this.#upload(id, { name, file, bytes: made.bytes, say, signal })
     await this.#retain(say, signal).catch((error: unknown) => {
       signal.throwIfAborted()
       say(`old archives could not be removed: ${backupFailure(error, directory)}`)
@@ -173,11 +173,13 @@ export class BackupRunner {
     {
       name,
       file,
+      bytes,
       say,
       signal
     }: {
       readonly name: string
       readonly file: string
+      readonly bytes: number
       readonly say: (message: string) => void
       readonly signal: AbortSignal
     }
@@ -188,7 +190,8 @@ export class BackupRunner {
       if (opened === undefined) return null
       const key = `${opened.prefix}${name}`
       await store.beginUpload(id, key)
-      await opened.remote.put(key, createReadStream(file, { highWaterMark: 1024 * 1024 }), { signal })
+      const content = createReadStream(file, { highWaterMark: 1024 * 1024 })
+      await opened.remote.put(key, content, { signal, bytes })
       await store.uploaded(id)
       say(`it is uploaded as ${key}`)
       return null
