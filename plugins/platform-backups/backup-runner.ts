@@ -9,7 +9,8 @@ import type {
   Installation,
   Instance,
   Log,
-  Secrets
+  Secrets,
+  Tx
 } from 'busbar/sdk'
 import { RunLog, withTimeLimit } from 'busbar/sdk'
 import { platformBackupFailed } from './api.js'
@@ -64,7 +65,10 @@ export class BackupRunner {
       if (!(await store.take(id, clock.now()))) {
         // Another attempt has begun it, and ended with its process.
         const open = await store.open()
-        if (open?.begun_at != null) await this.#endDead(open)
+        if (open?.begun_at == null) return
+        await this.#endDead(open)
+        await this.#removePartial()
+        await this.#removeParts(open)
         return
       }
       const runLog = new RunLog(clock, text => secrets.clean(text))
@@ -93,20 +97,25 @@ export class BackupRunner {
   /** Ends a run whose process has died, and takes away what that left half. */
   async endStale(): Promise<void> {
     const { db, store } = this.parts
-    const open = await store.open()
-    if (open?.begun_at == null) return
-    const isDead = await db.transaction(async tx => {
+    if ((await store.open())?.begun_at == null) return
+    const dead = await db.transaction(async tx => {
       const [lock] = await db.sql<{ held: boolean }>(lockInTransaction, undefined, tx)
-      return lock?.held === true
+      if (lock?.held !== true) return undefined
+      // It may have ended by itself before the lock was free, and another one been asked for.
+      const open = await store.open(tx)
+      if (open?.begun_at == null) return undefined
+      await this.#endDead(open, tx)
+      // Whoever begins has to wait for the lock: what is half is not theirs.
+      await this.#removePartial()
+      return open
     })
-    if (isDead) await this.#endDead(open)
+    if (dead !== undefined) await this.#removeParts(dead)
   }
 
-  async #endDead(open: OpenRun): Promise<void> {
+  async #endDead(open: OpenRun, tx?: Tx): Promise<void> {
     const { clock, secrets } = this.parts
     const runLog = new RunLog(clock, text => secrets.clean(text), open.log)
-    await this.#fail(open.id, 'the platform ended while the backup was under way', runLog)
-    await this.#clean(open)
+    await this.#fail(open.id, 'the platform ended while the backup was under way', runLog, { tx })
   }
 
   async #work(id: string, connection: BulkConnection, runLog: RunLog, signal: AbortSignal): Promise<void> {
@@ -146,7 +155,7 @@ export class BackupRunner {
         id,
         `the archive is in ${file}, and was not uploaded: ${uploadFault}`,
         runLog,
-        made.bytes
+        { bytes: made.bytes }
       )
       return
     }
@@ -220,7 +229,12 @@ export class BackupRunner {
     }
   }
 
-  async #fail(id: string, reason: string, runLog: RunLog, bytes = 0): Promise<void> {
+  async #fail(
+    id: string,
+    reason: string,
+    runLog: RunLog,
+    { bytes = 0, tx: given }: { readonly bytes?: number; readonly tx?: Tx | undefined } = {}
+  ): Promise<void> {
     const { db, store, events, clock, secrets } = this.parts
     const error = secrets.clean(reason)
     runLog.say(error)
@@ -231,14 +245,16 @@ export class BackupRunner {
       error,
       log: runLog.text
     } as const
-    await db.transaction(async tx => {
+    const end = async (tx: Tx): Promise<void> => {
       if (await store.end(id, ended, tx))
         await events.emit(platformBackupFailed, { runId: id, reason: error }, tx)
-    })
+    }
+    if (given === undefined) await db.transaction(end)
+    else await end(given)
   }
 
-  async #clean({ remote_key: key }: OpenRun): Promise<void> {
-    await this.#removePartial()
+  /** Of its upload. The key is its own: that needs no lock, and may take a while. */
+  async #removeParts({ remote_key: key }: OpenRun): Promise<void> {
     if (key === null) return
     const { remotes, log } = this.parts
     try {
