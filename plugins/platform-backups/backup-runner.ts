@@ -200,7 +200,11 @@ export class BackupRunner {
       const key = `${opened.prefix}${name}`
       await store.beginUpload(id, key)
       const content = createReadStream(file, { highWaterMark: 1024 * 1024 })
-      await opened.remote.put(key, content, { signal, bytes })
+      try {
+        await opened.remote.put(key, content, { signal, bytes })
+      } finally {
+        content.destroy()
+      }
       await store.uploaded(id)
       say(`it is uploaded as ${key}`)
       return null

@@ -5,7 +5,7 @@ import { withTimeLimit } from '../time-limit.js'
 import { boundAnswers } from './bounded-answers.js'
 import { s3Failure } from './failure.js'
 import { guardedAgents } from './guarded-agents.js'
-import { mostParts, type PartPlan, partsOf, planFor } from './parts.js'
+import { type PartPlan, partsOf, planFor } from './parts.js'
 import { patiently } from './patience.js'
 import { S3Error, type S3Object, type S3Settings } from './settings.js'
 
@@ -32,20 +32,26 @@ interface Options {
   readonly signal: AbortSignal
 }
 
+interface BucketOptions {
+  /** Tells how long a store keeps who reads waiting. Default: the time of the machine. */
+  readonly clock?: Pick<Clock, 'elapsed'>
+  /** Default: what the host takes. */
+  readonly plan?: PartPlan
+}
+
 /** A bucket of Amazon S3 or of a store that speaks its protocol. */
 export class S3Bucket {
   readonly #settings: S3Settings
   readonly #host: string
   readonly #plan: PartPlan
 
-  /** `clock` tells how long a store keeps who reads waiting. */
-  constructor(
-    settings: S3Settings,
-    private readonly clock: Pick<Clock, 'elapsed'> = { elapsed: () => performance.now() }
-  ) {
+  readonly #clock: Pick<Clock, 'elapsed'>
+
+  constructor(settings: S3Settings, { clock, plan }: BucketOptions = {}) {
     this.#settings = settings
     this.#host = settings.endpoint === '' ? `s3.${settings.region}.amazonaws.com` : settings.endpoint
-    this.#plan = planFor(this.#host)
+    this.#plan = plan ?? planFor(this.#host)
+    this.#clock = clock ?? { elapsed: () => performance.now() }
   }
 
   /**
@@ -104,7 +110,7 @@ export class S3Bucket {
           sending.catch(() => {})
           for await (const part of parts) {
             await sending
-            if (number === mostParts) throw this.#tooLong()
+            if (number === plan.parts) throw this.#tooLong()
             sending = send(part, ++number)
             sending.catch(() => {})
             // The next one is filled where this one is.
@@ -170,10 +176,10 @@ export class S3Bucket {
     const stream = await this.get(key, options)
     let waited = 0
     let bytes = 0
-    let since = this.clock.elapsed()
+    let since = this.#clock.elapsed()
     try {
       for await (const chunk of stream as AsyncIterable<Buffer>) {
-        waited += this.clock.elapsed() - since
+        waited += this.#clock.elapsed() - since
         bytes += chunk.length
         // A store that gives a byte now and then would hold its reader for days.
         if (waited > readingMs + bytes / slowestBytesPerMs)
@@ -181,7 +187,7 @@ export class S3Bucket {
             `${this.#host} gives the object too slowly: ${bytes} bytes in ${Math.round(waited / 1000)} s`
           )
         yield chunk
-        since = this.clock.elapsed()
+        since = this.#clock.elapsed()
       }
     } catch (error) {
       throw this.#failure(error, options.signal)

@@ -9,6 +9,8 @@ export interface PartPlan {
   bytesOf(number: number): number
   /** Whether that part takes the memory of two: then the one before it has to be sent before it is filled. */
   takesAll(number: number): boolean
+  /** How many there may be. */
+  readonly parts: number
   /** The longest object that can be uploaded so. */
   readonly longest: number
   /** What an upload takes of memory. */
@@ -30,7 +32,7 @@ export function planOf(steps: readonly Step[], memory = memoryBytes): PartPlan {
     longest += (last - from) * bytes
     from = last
   }
-  return { bytesOf, takesAll: number => bytesOf(number) > memory / 2, longest, memory }
+  return { bytesOf, takesAll: number => bytesOf(number) > memory / 2, parts: from, longest, memory }
 }
 
 /**

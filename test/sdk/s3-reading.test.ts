@@ -31,7 +31,7 @@ async function openObject(t: Test) {
       accessKey: 'AKIDOFTHETEST',
       secretKey: 'correct horse battery staple'
     },
-    clock
+    { clock }
   )
   const chunks = bucket.chunks('dump', { signal })
   const first = chunks.next()

@@ -24,7 +24,7 @@ export class ShortDiskError extends Error {
   constructor(folder: string, { bytes, free }: Disk) {
     const [left, floor] = [free, floorOf({ bytes })].map(one => Math.floor(one / mebibyte))
     super(
-      `the disk of ${folder} is full but for ${left} MiB, and ${floor} MiB of it are left to the database of the platform`
+      `the disk of ${folder} is full: ${left} MiB are free, and backups leave ${floor} MiB, as the database of the platform may be on it`
     )
   }
 }
