@@ -13,7 +13,6 @@ import { createTables, dropSchemas, fillTable, finishTables } from '../database/
 import { type RestoreState, readState, removeState, writeState } from './restore-state.js'
 import { checkTarget, RestoreError, type RestoreTarget, refuseOtherKeys } from './restore-target.js'
 import { exchangeFiles, giveTo, stageFile, stageFolders, stageKeys, stageRest } from './staged-files.js'
-import { failRestores } from './waiting-restores.js'
 
 interface RestoreRequest {
   readonly file: string
@@ -134,7 +133,7 @@ async function fill(filling: Filling): Promise<void> {
     request.say('rows are in; keys and indexes are made')
     await finishTables(connection, manifest.catalog)
     await endOwnRun(connection, manifest, (await stat(request.file)).size)
-    for (const what of await failRestores(connection, manifest.catalog))
+    for (const what of await target.failRestores(connection))
       request.say(
         `a restore of ${what} was not over when the archive was made: it does not go on; ask for it again where it is still wanted`
       )
