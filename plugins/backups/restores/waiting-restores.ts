@@ -18,7 +18,7 @@ export async function failWaitingRestores(connection: Pick<BulkConnection, 'quer
   )
   const found = await connection.query(
     `select from information_schema.columns
-    where table_schema = 'backups' and table_name || '.' || column_name = any($1)`,
+    where table_schema = 'backups' and table_name::text || '.' || column_name::text = any($1)`,
     [names]
   )
   if (found.length < names.length) return []
