@@ -151,12 +151,9 @@ export class BackupRunner {
       log.warn({ err: error }, 'old platform backups could not be removed')
     })
     if (uploadFault !== null) {
-      await this.#fail(
-        id,
-        `the archive is in ${file}, and was not uploaded: ${uploadFault}`,
-        runLog,
-        { bytes: made.bytes }
-      )
+      await this.#fail(id, `the archive is in ${file}, and was not uploaded: ${uploadFault}`, runLog, {
+        bytes: made.bytes
+      })
       return
     }
     await db.transaction(async tx => {

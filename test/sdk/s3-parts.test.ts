@@ -78,53 +78,60 @@ test('parts that grow are the content, whatever pieces it comes in', async t => 
     }
 })
 
-test('a part that is sent again is what it was, however long the next ones are', { timeout: 60_000 }, async t => {
-  const s3 = await startS3Server(t)
-  const plan = planOf(
-    [
-      { last: 2, bytes: 4_000 },
-      { last: 5, bytes: 8_000 },
-      { last: 8, bytes: 16_000 }
-    ],
-    16_000
-  )
-  t.equal(plan.longest, 80_000)
-  const settings = {
-    endpoint: s3.host,
-    region: 'us-east-1',
-    bucket: s3Bucket,
-    useSsl: false,
-    accessKey: s3Keys.access_key,
-    secretKey: s3Keys.secret_key
-  }
-  const cut = new Set<number>()
-  s3.fault = ({ part }) => {
-    if (part === null || cut.has(part)) return undefined
-    cut.add(part)
-    return 'cut'
-  }
-  const bytes = randomBytes(79_000)
-  const { signal } = new AbortController()
-  const pieces = async function* () {
-    for (let at = 0; at < bytes.length; at += 1_000) yield bytes.subarray(at, at + 1_000)
-  }
-  await new S3Bucket(settings, { plan }).put('grown', pieces(), { signal })
-  t.equal(cut.size, 8)
-  t.ok(s3.objects.get('grown')?.equals(bytes))
-
-  await t.test('what is too long is told with how much is taken: at once where that is known', async t => {
-    const before = s3.requests.length
-    await t.rejects(new S3Bucket(settings).put('long', pieces(), { signal, bytes: 485 * gibibyte }), {
-      message: `it is longer than 484 GiB, the most that is uploaded to ${s3.host}: keep it on a disk, or make it smaller`
-    })
-    t.equal(s3.requests.length, before)
-    const more = async function* () {
-      yield* pieces()
-      yield* pieces()
+test(
+  'a part that is sent again is what it was, however long the next ones are',
+  { timeout: 60_000 },
+  async t => {
+    const s3 = await startS3Server(t)
+    const plan = planOf(
+      [
+        { last: 2, bytes: 4_000 },
+        { last: 5, bytes: 8_000 },
+        { last: 8, bytes: 16_000 }
+      ],
+      16_000
+    )
+    t.equal(plan.longest, 80_000)
+    const settings = {
+      endpoint: s3.host,
+      region: 'us-east-1',
+      bucket: s3Bucket,
+      useSsl: false,
+      accessKey: s3Keys.access_key,
+      secretKey: s3Keys.secret_key
     }
-    await t.rejects(new S3Bucket(settings, { plan }).put('more', more(), { signal }), /it is longer than 0 GiB/)
-    t.same(s3.uploads(), [], 'and leaves nothing')
-    await new S3Bucket(settings, { plan }).put('known', pieces(), { signal, bytes: bytes.length })
-    t.ok(s3.objects.get('known')?.equals(bytes))
-  })
-})
+    const cut = new Set<number>()
+    s3.fault = ({ part }) => {
+      if (part === null || cut.has(part)) return undefined
+      cut.add(part)
+      return 'cut'
+    }
+    const bytes = randomBytes(79_000)
+    const { signal } = new AbortController()
+    const pieces = async function* () {
+      for (let at = 0; at < bytes.length; at += 1_000) yield bytes.subarray(at, at + 1_000)
+    }
+    await new S3Bucket(settings, { plan }).put('grown', pieces(), { signal })
+    t.equal(cut.size, 8)
+    t.ok(s3.objects.get('grown')?.equals(bytes))
+
+    await t.test('what is too long is told with how much is taken: at once where that is known', async t => {
+      const before = s3.requests.length
+      await t.rejects(new S3Bucket(settings).put('long', pieces(), { signal, bytes: 485 * gibibyte }), {
+        message: `it is longer than 484 GiB, the most that is uploaded to ${s3.host}: keep it on a disk, or make it smaller`
+      })
+      t.equal(s3.requests.length, before)
+      const more = async function* () {
+        yield* pieces()
+        yield* pieces()
+      }
+      await t.rejects(
+        new S3Bucket(settings, { plan }).put('more', more(), { signal }),
+        /it is longer than 0 GiB/
+      )
+      t.same(s3.uploads(), [], 'and leaves nothing')
+      await new S3Bucket(settings, { plan }).put('known', pieces(), { signal, bytes: bytes.length })
+      t.ok(s3.objects.get('known')?.equals(bytes))
+    })
+  }
+)

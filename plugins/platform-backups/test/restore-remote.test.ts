@@ -102,7 +102,8 @@ test('a platform is restored straight from the bucket', { timeout: 280_000 }, as
   await t.test('what is not there, or damaged on the way, changes nothing', async t => {
     t.match(await restored(t, environment, 'busbar-backup-20200101T000000Z.tar.gz'), {
       code: 1,
-      stderr: /there is no archive busbar-backup-20200101T000000Z\.tar\.gz in the bucket; "busbar restore --list"/,
+      stderr:
+        /there is no archive busbar-backup-20200101T000000Z\.tar\.gz in the bucket; "busbar restore --list"/,
       projects: []
     })
     t.match(await restored(t, { ...environment, BACKUP_S3_PREFIX: 'none/' }, 'latest'), {

@@ -94,7 +94,10 @@ async function check(
 
 test('archives of a later release are refused, and earlier ones are not', async t => {
   const archive = { release: '0.3.0' }
-  t.match(await check(t, { archive, release: '0.2.9' }), /is of release 0\.3\.0, and this is 0\.2\.9: restore it with/)
+  t.match(
+    await check(t, { archive, release: '0.2.9' }),
+    /is of release 0\.3\.0, and this is 0\.2\.9: restore it with/
+  )
   for (const release of ['0.3.0', '0.10.0', '1.0.0'])
     t.equal(await check(t, { archive, release }), 'begun', release)
 })
@@ -119,7 +122,11 @@ test('schemas of somebody else are left alone, and those of a platform unless th
   const platform = { schemas: ['kernel', 'projects', 'other'], present: ['kernel', 'projects'] }
   t.match(await check(t, { server: platform }), /there is a platform with data here already/)
   t.equal(await check(t, { server: platform, replace: true }), 'begun')
-  t.equal(await check(t, { server: { schemas: ['public', 'other'] } }), 'begun', 'another name is in nobody’s way')
+  t.equal(
+    await check(t, { server: { schemas: ['public', 'other'] } }),
+    'begun',
+    'another name is in nobody’s way'
+  )
 })
 
 test('keys that are nowhere are asked for, unless it is to be without them', async t => {

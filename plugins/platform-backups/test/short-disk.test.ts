@@ -49,7 +49,8 @@ test(
     await watching
     t.match(run, {
       status: 'failed',
-      error: /^the disk of .* is full: 1 MiB are free, and backups leave 2 MiB, .*: make room, keep fewer archives/
+      error:
+        /^the disk of .* is full: 1 MiB are free, and backups leave 2 MiB, .*: make room, keep fewer archives/
     })
     t.ok(least < 10 * mebibyte, `it wrote: ${least} bytes were left at the least`)
     t.ok(least > mebibyte, `${least} bytes were left at the least`)
