@@ -130,9 +130,10 @@ class Entries {
 
   async put(name: string, chunks: readonly Buffer[], size: number): Promise<void> {
     const header = { name, size, mode: privateMode, mtime: this.mtime }
-    const taken = new Promise<void>((resolve, reject) => {
+    const taken = new Promise<void>(resolve => {
       const entry = this.pack.entry(header, error => {
-        if (error) reject(error)
+        // Mostly it comes of the failure of the whole, which says why.
+        if (error) this.pack.destroy(error)
         else resolve()
       })
       for (const chunk of chunks.slice(0, -1)) entry.write(chunk)

@@ -22,7 +22,7 @@ export const nextLook = (disk: Disk): number =>
 /** It would not leave of the disk what the platform needs. */
 export class ShortDiskError extends Error {
   constructor(folder: string, { bytes, free }: Disk) {
-    const [left, floor] = [free, floorOf({ bytes })].map(one => Math.floor(one / mebibyte))
+    const [left, floor] = [free, floorOf({ bytes })].map(one => (one / mebibyte).toFixed(1))
     super(
       `the disk of ${folder} is full: ${left} MiB are free, and backups leave ${floor} MiB, as the database of the platform may be on it`
     )

@@ -50,7 +50,7 @@ test(
     t.match(run, {
       status: 'failed',
       error:
-        /^the disk of .* is full: 1 MiB are free, and backups leave 2 MiB, .*: make room, keep fewer archives/
+        /^the disk of .* is full: 1\.\d MiB are free, and backups leave 2\.0 MiB, .*: make room, keep fewer archives/
     })
     t.ok(least < 10 * mebibyte, `it wrote: ${least} bytes were left at the least`)
     t.ok(least > mebibyte, `${least} bytes were left at the least`)
