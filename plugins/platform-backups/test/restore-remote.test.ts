@@ -1,11 +1,10 @@
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readdir } from 'node:fs/promises'
 import { createDatabase, createTestKernel, testClock } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { s3Bucket, s3Keys, startS3Server } from '../../../lab/s3-server.js'
 import { busbar } from './cli.js'
 import { withClient } from './faults-kit.js'
-import { archives, backUp, makeKey } from './kit.js'
+import { backUp, makeKey } from './kit.js'
 import { folder } from './original-platform.js'
 
 /** A platform with the project Shop in its first archive, and Later in its second one too; both are in the bucket. */
@@ -119,42 +118,3 @@ test('a platform is restored straight from the bucket', { timeout: 280_000 }, as
     t.match(both, { code: 2, stderr: /name one archive, or give --remote/ })
   })
 })
-
-test(
-  'an archive without keys is restored without them where that is wanted: secrets are entered again',
-  { timeout: 280_000 },
-  async t => {
-    const k = await createTestKernel({})
-    t.teardown(() => k.close())
-    const admin = await k.as.session()
-    const { body: project } = await admin.post('/api/projects', { name: 'Shop', slug: 'shop' })
-    const env = `/api/projects/${project.id as string}/env`
-    await admin.put(env, { vars: [{ key: 'PASSWORD', value: 'correct horse', is_secret: true }] })
-    t.match(await backUp(admin), { status: 'succeeded', encrypted: false })
-    const [file = ''] = await archives(k)
-    await k.stop()
-    const directory = await folder(t)
-    const database = await createDatabase()
-    t.teardown(() => database.drop())
-    const options = { directory, databaseUrl: database.url }
-    t.match(await busbar(['restore', file], options), { code: 1, stderr: /With --without-keys/ })
-    const without = await busbar(['restore', file, '--without-keys'], options)
-    t.equal(without.code, 0, without.stderr)
-    t.notOk((await readdir(directory)).includes('keys.json'), 'no keys came from anywhere')
-    const next = await createTestKernel({
-      state: { directory, database: { ...database, drop: async () => {} } }
-    })
-    t.teardown(() => next.stop())
-    const again = await next.as.session()
-    t.match((await again.get(`/api/projects/${project.id as string}`)).body, { name: 'Shop' })
-    const [variable] = (await again.get(env)).body
-    t.not((await again.get(`${env}/${variable.id}/reveal`)).status, 200, 'what was sealed does not open')
-    await again.put(env, { vars: [{ key: 'PASSWORD', value: 'battery staple', is_secret: true }] })
-    const [entered] = (await again.get(env)).body
-    t.match((await again.get(`${env}/${entered.id}/reveal`)).body, { value: 'battery staple' })
-    t.not(
-      await readFile(join(directory, 'keys.json'), 'utf8'),
-      await readFile(join(k.state.directory, 'keys.json'), 'utf8')
-    )
-  }
-)
