@@ -1,15 +1,20 @@
 import { isProblem } from 'busbar/sdk'
 import { S3Error } from 'busbar/sdk/s3'
+import { ShortDiskError } from './archive/disk-floor.js'
+
+const roomierDisk =
+  'make room, keep fewer archives (retain_count, retain_days), or set CONTROL_PLANE_BACKUP_DIR to another disk'
 
 /** Why a backup failed, with what helps, for an admin to read. */
 export function backupFailure(error: unknown, directory: string): string {
   if (!(error instanceof Error)) return String(error)
   if (error instanceof S3Error || isProblem(error)) return error.message
+  if (error instanceof ShortDiskError) return `${error.message}: ${roomierDisk}`
   const code = 'code' in error ? String(error.code) : ''
   switch (code) {
     case 'ENOSPC':
     case 'EDQUOT':
-      return `the disk of ${directory} is full: make room, keep fewer archives (retain_count, retain_days), or set CONTROL_PLANE_BACKUP_DIR to another disk`
+      return `the disk of ${directory} is full: ${roomierDisk}`
     case 'EROFS':
     case 'EACCES':
     case 'EPERM':

@@ -9,7 +9,8 @@ import type {
   Installation,
   Instance,
   Log,
-  Secrets
+  Secrets,
+  Tx
 } from 'busbar/sdk'
 import { RunLog, withTimeLimit } from 'busbar/sdk'
 import { platformBackupFailed } from './api.js'
@@ -64,7 +65,10 @@ export class BackupRunner {
       if (!(await store.take(id, clock.now()))) {
         // Another attempt has begun it, and ended with its process.
         const open = await store.open()
-        if (open?.begun_at != null) await this.#endDead(open)
+        if (open?.begun_at == null) return
+        await this.#endDead(open)
+        await this.#removePartial()
+        await this.#removeParts(open)
         return
       }
       const runLog = new RunLog(clock, text => secrets.clean(text))
@@ -93,20 +97,25 @@ export class BackupRunner {
   /** Ends a run whose process has died, and takes away what that left half. */
   async endStale(): Promise<void> {
     const { db, store } = this.parts
-    const open = await store.open()
-    if (open?.begun_at == null) return
-    const isDead = await db.transaction(async tx => {
+    if ((await store.open())?.begun_at == null) return
+    const dead = await db.transaction(async tx => {
       const [lock] = await db.sql<{ held: boolean }>(lockInTransaction, undefined, tx)
-      return lock?.held === true
+      if (lock?.held !== true) return undefined
+      // It may have ended by itself before the lock was free, and another one been asked for.
+      const open = await store.open(tx)
+      if (open?.begun_at == null) return undefined
+      await this.#endDead(open, tx)
+      // Whoever begins has to wait for the lock: what is half is not theirs.
+      await this.#removePartial()
+      return open
     })
-    if (isDead) await this.#endDead(open)
+    if (dead !== undefined) await this.#removeParts(dead)
   }
 
-  async #endDead(open: OpenRun): Promise<void> {
+  async #endDead(open: OpenRun, tx?: Tx): Promise<void> {
     const { clock, secrets } = this.parts
     const runLog = new RunLog(clock, text => secrets.clean(text), open.log)
-    await this.#fail(open.id, 'the platform ended while the backup was under way', runLog)
-    await this.#clean(open)
+    await this.#fail(open.id, 'the platform ended while the backup was under way', runLog, { tx })
   }
 
   async #work(id: string, connection: BulkConnection, runLog: RunLog, signal: AbortSignal): Promise<void> {
@@ -135,19 +144,16 @@ export class BackupRunner {
       say(
         'the archive is not encrypted, and the keys of the installation are not in it: make a recovery key. Whoever restores it needs keys.json or ENCRYPTION_KEY beside it'
       )
-    const uploadFault = await this.#upload(id, { name, file, say, signal })
+    const uploadFault = await this.#upload(id, { name, file, bytes: made.bytes, say, signal })
     await this.#retain(say, signal).catch((error: unknown) => {
       signal.throwIfAborted()
       say(`old archives could not be removed: ${backupFailure(error, directory)}`)
       log.warn({ err: error }, 'old platform backups could not be removed')
     })
     if (uploadFault !== null) {
-      await this.#fail(
-        id,
-        `the archive is in ${file}, and was not uploaded: ${uploadFault}`,
-        runLog,
-        made.bytes
-      )
+      await this.#fail(id, `the archive is in ${file}, and was not uploaded: ${uploadFault}`, runLog, {
+        bytes: made.bytes
+      })
       return
     }
     await db.transaction(async tx => {
@@ -173,11 +179,13 @@ export class BackupRunner {
     {
       name,
       file,
+      bytes,
       say,
       signal
     }: {
       readonly name: string
       readonly file: string
+      readonly bytes: number
       readonly say: (message: string) => void
       readonly signal: AbortSignal
     }
@@ -188,7 +196,12 @@ export class BackupRunner {
       if (opened === undefined) return null
       const key = `${opened.prefix}${name}`
       await store.beginUpload(id, key)
-      await opened.remote.put(key, createReadStream(file, { highWaterMark: 1024 * 1024 }), { signal })
+      const content = createReadStream(file, { highWaterMark: 1024 * 1024 })
+      try {
+        await opened.remote.put(key, content, { signal, bytes })
+      } finally {
+        content.destroy()
+      }
       await store.uploaded(id)
       say(`it is uploaded as ${key}`)
       return null
@@ -217,7 +230,12 @@ export class BackupRunner {
     }
   }
 
-  async #fail(id: string, reason: string, runLog: RunLog, bytes = 0): Promise<void> {
+  async #fail(
+    id: string,
+    reason: string,
+    runLog: RunLog,
+    { bytes = 0, tx: given }: { readonly bytes?: number; readonly tx?: Tx | undefined } = {}
+  ): Promise<void> {
     const { db, store, events, clock, secrets } = this.parts
     const error = secrets.clean(reason)
     runLog.say(error)
@@ -228,14 +246,16 @@ export class BackupRunner {
       error,
       log: runLog.text
     } as const
-    await db.transaction(async tx => {
+    const end = async (tx: Tx): Promise<void> => {
       if (await store.end(id, ended, tx))
         await events.emit(platformBackupFailed, { runId: id, reason: error }, tx)
-    })
+    }
+    if (given === undefined) await db.transaction(end)
+    else await end(given)
   }
 
-  async #clean({ remote_key: key }: OpenRun): Promise<void> {
-    await this.#removePartial()
+  /** Of its upload. The key is its own: that needs no lock, and may take a while. */
+  async #removeParts({ remote_key: key }: OpenRun): Promise<void> {
     if (key === null) return
     const { remotes, log } = this.parts
     try {

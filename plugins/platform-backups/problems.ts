@@ -3,7 +3,7 @@ import { problemTable } from 'busbar/sdk'
 export const problems = problemTable({
   busy: [409, 'E_PLATFORM_BACKUP_BUSY', 'a backup is already in progress'],
   remoteOff: [
-    409,
+    400,
     'E_PLATFORM_BACKUP_REMOTE_OFF',
     'no remote is enabled',
     'set one with PUT /api/backups/remote'
@@ -29,6 +29,12 @@ export const problems = problemTable({
     'E_PLATFORM_BACKUP_KEYS',
     'access_key and secret_key must be given while the remote is enabled',
     { field: 'access_key' }
+  ],
+  keysAgain: [
+    400,
+    'E_PLATFORM_BACKUP_KEYS_AGAIN',
+    'access_key and secret_key must be sent again: the remote moves to {host}, and keys that are stored, or come from the environment, are never sent to another host',
+    { field: 'secret_key' }
   ],
   secretUnreadable: [
     500,

@@ -99,7 +99,22 @@ export class RemoteService {
     return { bucket: { endpoint, region, bucket, useSsl, accessKey, secretKey }, prefix }
   }
 
-  #changed(row: RemoteRow, body: RemoteBody): RemoteRow {
+  /** Throws a `Problem` where keys that somebody else has entered would go elsewhere: who may write settings may not read them. */
+  #changed(before: RemoteRow, body: RemoteBody): RemoteRow {
+    const row = this.#merged(before, body)
+    const place = this.#current(row)
+    const hasBoth = Boolean(body.access_key) && Boolean(body.secret_key)
+    if (!hasBoth && this.#hasKeys(before) && isElsewhere(this.#current(before), place))
+      throw problems.keysAgain({ host: hostName(place) })
+    return row
+  }
+
+  #hasKeys({ access_key: accessKey, secret_key: secretKey }: RemoteRow): boolean {
+    const { s3_access_key: givenAccessKey, s3_secret_key: givenSecretKey } = this.parts.config
+    return [accessKey ?? givenAccessKey, secretKey ?? givenSecretKey].some(key => Boolean(key))
+  }
+
+  #merged(row: RemoteRow, body: RemoteBody): RemoteRow {
     const { secrets } = this.parts
     const sealed = (column: 'access_key' | 'secret_key'): string | null => {
       const given = body[column]
@@ -162,6 +177,14 @@ const viewOf = ({
   prefix,
   use_ssl: useSsl
 })
+
+type Place = Pick<S3Settings, 'endpoint' | 'region' | 'useSsl'>
+
+const hostName = ({ endpoint, region }: Place): string => endpoint || `s3.${region}.amazonaws.com`
+
+/** Whether keys would go somewhere else, or in clear. */
+const isElsewhere = (before: Place, place: Place): boolean =>
+  hostName(before) !== hostName(place) || (before.useSsl && !place.useSsl)
 
 function hostOf(endpoint: string): string {
   const host = s3Endpoint(endpoint)

@@ -77,11 +77,12 @@ function remoteRoutes(route: RouteDeclarer<PlatformBackups>) {
     operationId: 'UpdateBackupRemote',
     summary: 'Update Remote',
     description:
-      'Says where archives are uploaded to, a bucket of a store that speaks the protocol of S3. It beats the environment. The next run uses it.',
+      'Says where archives are uploaded to, a bucket of a store that speaks the protocol of S3. It beats the environment. The next run uses it. Another host, or one without TLS, asks for both keys again.',
     problems: [
       problems.bucketMissing,
       problems.endpointInvalid,
       problems.keysMissing,
+      problems.keysAgain,
       problems.secretUnreadable
     ],
     access: allow.token('write', admin),
@@ -115,7 +116,7 @@ function remoteRoutes(route: RouteDeclarer<PlatformBackups>) {
     summary: 'Test Remote Parameters',
     description:
       'The same for settings that are not saved: what is left out is taken from those that are. Nothing is changed.',
-    problems: [problems.endpointInvalid, problems.secretUnreadable],
+    problems: [problems.endpointInvalid, problems.keysAgain, problems.secretUnreadable],
     access: allow.token('write', admin),
     schema: { body: remoteBody, response: { 200: remoteTrial } },
     limit: trialLimit,

@@ -67,9 +67,11 @@ export class RunStore {
     return rows.length > 0
   }
 
-  async open(): Promise<OpenRun | undefined> {
+  async open(tx?: Tx): Promise<OpenRun | undefined> {
     const [row] = await this.db.sql<OpenRun>(
-      `select id, begun_at, file, remote_key, log from $schema.run where status = 'running'`
+      `select id, begun_at, file, remote_key, log from $schema.run where status = 'running'`,
+      undefined,
+      tx
     )
     return row
   }

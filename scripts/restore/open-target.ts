@@ -12,6 +12,7 @@ import { release } from '../../core/release.js'
 import { readKeyFile } from '../../core/secrets/key-file.js'
 import { environmentKeys, type KeySet } from '../../core/secrets/key-source.js'
 import { startEmbedded } from '../../embedded-postgres/index.js'
+import { failWaitingRestores } from '../../plugins/backups/restores/waiting-restores.js'
 import { readRecipient } from '../../plugins/platform-backups/recovery-key-service.js'
 import type { RestoreTarget } from '../../plugins/platform-backups/restore/restore-target.js'
 
@@ -58,6 +59,7 @@ export async function openTarget(
         const own = await readRecipient(settings.variable('BACKUP_ENCRYPTION_KEY'))
         return [...rows.map(({ recipient }) => recipient), ...(own === undefined ? [] : [own])]
       },
+      failRestores: failWaitingRestores,
       environmentKeys: new Map([...(given?.keys ?? [])].map(([id, key]) => [id, key.toString('hex')])),
       migrationLock: `select pg_advisory_xact_lock(${migrationLock.join()})`,
       now: () => new Date()

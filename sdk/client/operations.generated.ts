@@ -5724,7 +5724,7 @@ export interface NamedOperations {
    */
   CreateRecoveryKey: 'POST /api/backups/recovery-key'
   /**
-   * Update Remote. Says where archives are uploaded to, a bucket of a store that speaks the protocol of S3. It beats the environment. The next run uses it.
+   * Update Remote. Says where archives are uploaded to, a bucket of a store that speaks the protocol of S3. It beats the environment. The next run uses it. Another host, or one without TLS, asks for both keys again.
    *
    * A token with the scope `write` or a wider one, or a session. The admin role is required.
    */

@@ -1,10 +1,11 @@
 import type { Readable } from 'node:stream'
 import type { S3Client } from '@aws-sdk/client-s3'
+import type { Clock } from '../kernel.js'
 import { withTimeLimit } from '../time-limit.js'
 import { boundAnswers } from './bounded-answers.js'
 import { s3Failure } from './failure.js'
 import { guardedAgents } from './guarded-agents.js'
-import { partsOf } from './parts.js'
+import { type PartPlan, partsOf, planFor } from './parts.js'
 import { patiently } from './patience.js'
 import { S3Error, type S3Object, type S3Settings } from './settings.js'
 
@@ -16,12 +17,10 @@ const loadSdk = async () => {
 }
 type Sdk = Awaited<ReturnType<typeof loadSdk>>
 
-/** 10 000 parts are the most that a store takes: 160 GiB. */
-const partBytes = 16 * 1024 * 1024
 const connectMs = 15_000
 /** How long a connection may move no byte. */
 const silenceMs = 60_000
-/** One request, from its first byte to the head of its answer: a part at 56 KB a second. */
+/** One request, from its first byte to the head of its answer: a part at 56 KB a second, and one of the longest at 224. */
 const requestMs = 300_000
 /** How long an object may keep who reads it waiting: this, and for each byte what it takes at 32 KiB a second. */
 const readingMs = 120_000
@@ -33,21 +32,39 @@ interface Options {
   readonly signal: AbortSignal
 }
 
+interface BucketOptions {
+  /** Tells how long a store keeps who reads waiting. Default: the time of the machine. */
+  readonly clock?: Pick<Clock, 'elapsed'>
+  /** Default: what the host takes. */
+  readonly plan?: PartPlan
+}
+
 /** A bucket of Amazon S3 or of a store that speaks its protocol. */
 export class S3Bucket {
   readonly #settings: S3Settings
   readonly #host: string
+  readonly #plan: PartPlan
 
-  constructor(settings: S3Settings) {
+  readonly #clock: Pick<Clock, 'elapsed'>
+
+  constructor(settings: S3Settings, { clock, plan }: BucketOptions = {}) {
     this.#settings = settings
     this.#host = settings.endpoint === '' ? `s3.${settings.region}.amazonaws.com` : settings.endpoint
+    this.#plan = plan ?? planFor(this.#host)
+    this.#clock = clock ?? { elapsed: () => performance.now() }
   }
 
   /**
    * Stores what `content` gives until its end: whole, or not at all. In parts, of which one is sent while the next is filled. A part
-   * that fails is sent again, and an upload goes on where it was when a store comes back that was away for up to two minutes.
+   * that fails is sent again, and an upload goes on where it was when a store comes back that was away for up to two minutes. What is
+   * longer than 10 000 parts of its length take (484 GiB; 312 GiB at Cloudflare R2) fails: at once where `bytes` says how long it is.
    */
-  async put(key: string, content: AsyncIterable<Buffer>, { signal }: Options): Promise<void> {
+  async put(
+    key: string,
+    content: AsyncIterable<Buffer>,
+    { signal, bytes: known = 0 }: Options & { readonly bytes?: number }
+  ): Promise<void> {
+    if (known > this.#plan.longest) throw this.#tooLong()
     const { bucket: Bucket } = this.#settings
     let fault: { readonly error: unknown } | undefined
     const given = async function* (): AsyncGenerator<Buffer> {
@@ -58,12 +75,13 @@ export class S3Bucket {
         throw error
       }
     }
-    const parts = partsOf(given(), partBytes)
+    const plan = this.#plan
+    const parts = partsOf(given(), plan)
     try {
       await this.#with(signal, async (client, sdk) => {
         const first = await parts.next()
         const head = first.done === true ? Buffer.alloc(0) : first.value
-        if (head.length < partBytes) {
+        if (head.length < plan.bytesOf(1)) {
           await client.send(new sdk.PutObjectCommand({ Bucket, Key: key, Body: head }), {
             abortSignal: signal
           })
@@ -92,8 +110,11 @@ export class S3Bucket {
           sending.catch(() => {})
           for await (const part of parts) {
             await sending
+            if (number === plan.parts) throw this.#tooLong()
             sending = send(part, ++number)
             sending.catch(() => {})
+            // The next one is filled where this one is.
+            if (plan.takesAll(number + 1)) await sending
           }
           await sending
           const command = new sdk.CompleteMultipartUploadCommand({
@@ -155,10 +176,10 @@ export class S3Bucket {
     const stream = await this.get(key, options)
     let waited = 0
     let bytes = 0
-    let since = performance.now()
+    let since = this.#clock.elapsed()
     try {
       for await (const chunk of stream as AsyncIterable<Buffer>) {
-        waited += performance.now() - since
+        waited += this.#clock.elapsed() - since
         bytes += chunk.length
         // A store that gives a byte now and then would hold its reader for days.
         if (waited > readingMs + bytes / slowestBytesPerMs)
@@ -166,7 +187,7 @@ export class S3Bucket {
             `${this.#host} gives the object too slowly: ${bytes} bytes in ${Math.round(waited / 1000)} s`
           )
         yield chunk
-        since = performance.now()
+        since = this.#clock.elapsed()
       }
     } catch (error) {
       throw this.#failure(error, options.signal)
@@ -254,6 +275,13 @@ export class S3Bucket {
     } finally {
       client.destroy()
     }
+  }
+
+  #tooLong(): S3Error {
+    const most = Math.floor(this.#plan.longest / 2 ** 30)
+    return new S3Error(
+      `it is longer than ${most} GiB, the most that is uploaded to ${this.#host}: keep it on a disk, or make it smaller`
+    )
   }
 
   #failure(error: unknown, signal: AbortSignal): unknown {

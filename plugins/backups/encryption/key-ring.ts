@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { RecoveryRecipients } from 'busbar/api/platform-backups'
-import type { Clock, Database, Log, OptionalHandle, SecretPlace, Secrets } from 'busbar/sdk'
+import type { Clock, Database, Log, OptionalHandle, SecretPlace, Secrets, Tx } from 'busbar/sdk'
 
 interface KeyRow {
   readonly id: string
@@ -25,7 +25,10 @@ const place = (row: string): SecretPlace => ({ table: 'encryption_key', column: 
 export class KeyRing {
   constructor(private readonly parts: KeyRingParts) {}
 
-  /** The key of the installation, made on first use. */
+  /**
+   * The key of the installation, made on first use. One that does not open any more, as the keys of the installation were lost, is no
+   * key: what is encrypted to it could be restored by nobody here.
+   */
   async current(): Promise<{ readonly id: string; readonly recipient: string }> {
     return (await this.#newest()) ?? (await this.#make())
   }
@@ -59,11 +62,25 @@ export class KeyRing {
     }
   }
 
-  async #newest(): Promise<KeyRow | undefined> {
-    const [row] = await this.parts.db.sql<KeyRow>(
-      'select id, recipient, identity from $schema.encryption_key order by created_at desc, id desc limit 1'
+  /** Of those that open. */
+  async #newest(tx?: Tx): Promise<KeyRow | undefined> {
+    const rows = await this.parts.db.sql<KeyRow>(
+      'select id, recipient, identity from $schema.encryption_key order by created_at desc, id desc',
+      undefined,
+      tx
     )
-    return row
+    return rows.find(row => this.#opens(row))
+  }
+
+  #opens({ id, identity }: KeyRow): boolean {
+    const { secrets, log } = this.parts
+    try {
+      secrets.open(identity, place(id))
+      return true
+    } catch (error) {
+      log.warn({ err: error, keyId: id }, 'a key that backups were encrypted to cannot be decrypted')
+      return false
+    }
   }
 
   async #make(): Promise<KeyRow> {
@@ -72,21 +89,23 @@ export class KeyRing {
     const { identity, recipient } = await makeKeyPair()
     const id = randomUUID()
     const row = { id, recipient, identity: secrets.seal(identity, place(id)) }
-    await db.transaction(async tx => {
+    return await db.transaction(async tx => {
       await db.sql(
         "select pg_advisory_xact_lock(hashtextextended('backups.encryption-key', 0))",
         undefined,
         tx
       )
+      // Somebody else may have been first.
+      const known = await this.#newest(tx)
+      if (known !== undefined) return known
       await db.sql(
         `insert into $schema.encryption_key (id, recipient, identity, created_at)
-        select :id, :recipient, :identity, :created_at where not exists (select from $schema.encryption_key)`,
+        values (:id, :recipient, :identity, :created_at)`,
         { ...row, created_at: clock.now() },
         tx
       )
+      return row
     })
-    // Somebody else may have been first.
-    return (await this.#newest()) ?? row
   }
 }
 

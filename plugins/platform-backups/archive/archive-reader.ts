@@ -6,10 +6,9 @@ import { createGunzip } from 'node:zlib'
 import { extract as makeExtract } from 'tar-stream'
 import { gzipHead, manifestName } from './archive-writer.js'
 import { decrypting } from './encryption.js'
-import { ArchiveError, type Manifest, type PartFacts, parseManifest } from './manifest.js'
+import { ArchiveError, longestManifest, type Manifest, type PartFacts, parseManifest } from './manifest.js'
 
 const ageMark = 'age-encryption.org/v1\n'
-const longestManifest = 64 * 1024 * 1024
 const readBytes = 256 * 1024
 
 interface ArchiveFile {

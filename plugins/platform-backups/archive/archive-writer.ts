@@ -6,7 +6,8 @@ import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { encrypting } from 'busbar/sdk/age'
 import { pack as makePack, type Pack } from 'tar-stream'
-import type { Manifest, PartFacts } from './manifest.js'
+import { leavingRoom } from './disk-floor.js'
+import { ArchiveError, longestManifest, type Manifest, type PartFacts } from './manifest.js'
 
 /** Of a file that is being written: nobody takes half of an archive for one. */
 export const partialEnding = '.part'
@@ -39,7 +40,7 @@ export async function writeArchive(
   const partial = `${file}${partialEnding}`
   const pack = makePack()
   const output = createWriteStream(partial, { mode: privateMode, flush: true })
-  const written = writePack(pack, recipients, output, signal)
+  const written = writePack(pack, recipients, { output, folder: dirname(file) }, signal)
   const failure = written.then(
     () => new Promise<never>(() => {}),
     (error: unknown) => {
@@ -52,6 +53,8 @@ export async function writeArchive(
     const entries = new Entries(pack, failure, modifiedAt)
     const manifest = await Promise.race([fill((name, bytes) => entries.add(name, bytes)), failure])
     const text = Buffer.from(`${JSON.stringify(manifest)}\n`)
+    // Nobody could read it.
+    if (text.length > longestManifest) throw tooManyFiles(manifest)
     await entries.put(manifestName, [text], text.length)
     pack.finalize()
     await written
@@ -67,18 +70,24 @@ export async function writeArchive(
   }
 }
 
+const tooManyFiles = ({ files, catalog }: Manifest): ArchiveError =>
+  new ArchiveError(
+    `the list of what is in the archive (${files.length} files, ${catalog.tables.length} tables) is longer than the ${longestManifest / 2 ** 20} MiB that a restore reads: take files away below data/ and plugins/ of the data directory, such as what a package manager has left in folders of plugins`
+  )
+
 async function writePack(
   pack: Pack,
   recipients: readonly string[],
-  output: NodeJS.WritableStream,
+  { output, folder }: { readonly output: NodeJS.WritableStream; readonly folder: string },
   signal: AbortSignal
 ): Promise<void> {
+  const room = leavingRoom(folder)
   const source = async function* (): AsyncGenerator<Buffer> {
     for await (const bytes of pack as AsyncIterable<Buffer>) yield bytes
   }
   const gzip = createGzip(gzipOptions)
-  if (recipients.length === 0) await pipeline(source, gzip, withHead, output, { signal })
-  else await pipeline(source, gzip, withHead, encrypting(recipients), output, { signal })
+  if (recipients.length === 0) await pipeline(source, gzip, withHead, room, output, { signal })
+  else await pipeline(source, gzip, withHead, encrypting(recipients), room, output, { signal })
 }
 
 async function* withHead(compressed: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
@@ -121,9 +130,10 @@ class Entries {
 
   async put(name: string, chunks: readonly Buffer[], size: number): Promise<void> {
     const header = { name, size, mode: privateMode, mtime: this.mtime }
-    const taken = new Promise<void>((resolve, reject) => {
+    const taken = new Promise<void>(resolve => {
       const entry = this.pack.entry(header, error => {
-        if (error) reject(error)
+        // Mostly it comes of the failure of the whole, which says why.
+        if (error) this.pack.destroy(error)
         else resolve()
       })
       for (const chunk of chunks.slice(0, -1)) entry.write(chunk)

@@ -3,6 +3,8 @@ import type { Catalog } from '../database/catalog.js'
 /** The form of archives that this release writes, and the latest that it reads. */
 export const formatVersion = 1
 export const formatName = 'busbar-backup'
+/** In bytes. It is held in memory as a whole: some 260 000 files. */
+export const longestManifest = 64 * 1024 * 1024
 
 /** Some bytes of the archive under a name of their own: in pieces, which come one after another. */
 export interface PartFacts {

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { lstat, readdir, readlink } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 import type { AddPart } from '../archive/archive-writer.js'
-import type { KeptFile } from '../archive/manifest.js'
+import { isInside, type KeptFile } from '../archive/manifest.js'
 
 /** Below BUSBAR_DIR. The database and the keys are in the archive in their own way; what is left out here is made anew. */
 const kept = ['data', 'plugins'] as const
@@ -28,6 +28,11 @@ export async function findFiles(
   const not: string[] = []
   const visit = async (path: string): Promise<void> => {
     if (leftOut.has(path)) return
+    // A restore refuses an archive with such a path.
+    if (!isInside(path)) {
+      not.push(`${path}, whose name has a backslash`)
+      return
+    }
     const found = await lstat(join(directory, path)).catch(ignoreGone)
     if (found === undefined) return
     const mode = found.mode & 0o777

@@ -21,6 +21,11 @@ export interface RestoreTarget {
   readonly installation: Installation
   /** What its own archives are encrypted to. */
   recipients(connection: BulkConnection): Promise<readonly string[]>
+  /**
+   * Ends restores of databases and volumes that were not over when the archive was made, in the transaction that brings them back;
+   * what they were of, in words.
+   */
+  failRestores(connection: BulkConnection): Promise<readonly string[]>
   /** Keys of the environment, which are used beside those of the archive, and win. */
   readonly environmentKeys: ReadonlyMap<string, string>
   /** The statement that keeps a platform from migrating until the transaction ends. */

@@ -171,3 +171,21 @@ test('an archive that cannot be written whole leaves nothing behind', async t =>
   await t.rejects(aborted)
   await t.rejects(open(`${file}.part`, 'r'))
 })
+
+test('an archive whose manifest is longer than a restore reads is not written', async t => {
+  const directory = await folder(t)
+  const file = join(directory, 'archive')
+  const writing = async (left: string): Promise<number> =>
+    await writeArchive(
+      { file, recipients: [], modifiedAt: new Date(0), signal: new AbortController().signal },
+      async () => ({ ...manifestOf([]), left_out: [left] })
+    )
+  await t.rejects(writing('x'.repeat(64 * 1024 * 1024)), {
+    name: 'ArchiveError',
+    message: /0 files, 0 tables\) is longer than the 64 MiB that a restore reads: take files away/
+  })
+  await t.rejects(open(file, 'r'))
+  await t.rejects(open(`${file}.part`, 'r'))
+  await writing('x'.repeat(63 * 1024 * 1024))
+  t.match(await verifyArchive({ file, identity: undefined }), { files: [] }, 'one that is written is read')
+})

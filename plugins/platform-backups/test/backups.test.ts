@@ -153,7 +153,10 @@ test('the remote', { timeout: 280_000 }, async t => {
   }
 
   await t.test('it is tested before it is saved, and saved without showing its keys', async t => {
-    t.match(await admin.post('/api/backups/test', {}), { status: 409 })
+    t.match(await admin.post('/api/backups/test', {}), {
+      status: 400,
+      body: { code: 'E_PLATFORM_BACKUP_REMOTE_OFF' }
+    })
     t.match(await admin.put('/api/backups/remote', { enabled: true }), {
       status: 400,
       body: { field: 'bucket' }

@@ -165,3 +165,33 @@ test('it is there again on an older major too, without the rights of a superuser
   await copy(to, back, 18)
   t.same(await told(back), await told(from))
 })
+
+test('all tables are as they were at one moment, whatever is written meanwhile', async t => {
+  const database = await createDatabase()
+  const [from, writer] = [await openBulkConnection(database.url), await openBulkConnection(database.url)]
+  t.teardown(async () => {
+    await Promise.all([from.close(), writer.close()])
+    await database.drop()
+  })
+  await writer.query(
+    'create schema "x_Odd"; create table "x_Odd".one (a integer); create table "x_Odd".two (a integer); insert into "x_Odd".one values (1); insert into "x_Odd".two values (1)'
+  )
+  const seen = await withSnapshot(
+    { connection: from, schemas: async () => schemas },
+    async ({ catalog, rows }) => {
+      const copied: string[] = []
+      for (const table of catalog.tables) {
+        const chunks: Buffer[] = []
+        for await (const chunk of rows(table) ?? []) chunks.push(chunk as Buffer)
+        copied.push(`${table.name}: ${Buffer.concat(chunks).toString().trim()}`)
+        // In one transaction: an archive has both or none.
+        await writer.query(
+          'begin; update "x_Odd".one set a = a + 1; update "x_Odd".two set a = a + 1; insert into "x_Odd".two values (9); commit'
+        )
+      }
+      return copied
+    }
+  )
+  t.same(seen, ['one: 1', 'two: 1'])
+  t.same(await writer.query('select a from "x_Odd".one'), [{ a: 3 }])
+})

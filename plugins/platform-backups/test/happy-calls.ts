@@ -22,7 +22,7 @@ export const happyCalls: HappyCalls = {
     return {}
   },
   'PUT /api/backups/remote': () => ({ body: remote }),
-  'POST /api/backups/test': () => ({ expect: 409 }),
+  'POST /api/backups/test': () => ({ expect: 400 }),
   'POST /api/backups/remote/test': () => ({ body: remote }),
   'POST /api/backups/recovery-key': () => ({ body: { replace: true } })
 }
