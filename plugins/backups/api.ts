@@ -62,6 +62,18 @@ export interface BackupWork {
   say(message: string): void
 }
 
+export interface RestoreWork extends BackupWork {
+  /**
+   * What is restored is what there is from now on, and takes what is written to it: the restore is not begun again by a platform that
+   * is killed behind this. Called in the transaction in which the source gives up what was there before. A source that does not call
+   * it has its restores begun again unless `restore` has resolved.
+   */
+  restored(tx: Tx): Promise<void>
+}
+
+/** `restored` is there after a restore that is not over: what was exchanged already, and serves, may be kept. */
+export type SettleWork = Pick<BackupWork, 'signal'> & Partial<Pick<RestoreWork, 'restored'>>
+
 export interface DumpOptions {
   /** Which of its databases; empty: all of them, and whatever belongs to them all, such as roles. */
   readonly databases: readonly string[]
@@ -147,7 +159,7 @@ export interface BackupSource {
    * data, which goes when all has been read: where `content` fails in the middle, the resource has what it had. Where the
    * engine cannot, the rejection says what is in it now.
    */
-  restore(id: string, dump: StoredDump, work: BackupWork): Promise<void>
+  restore(id: string, dump: StoredDump, work: RestoreWork): Promise<void>
 
   /**
    * Whether `restore` fills something beside what is there, which goes on as it is, reads such a dump to its end, and exchanges the two
@@ -160,9 +172,11 @@ export interface BackupSource {
    * Called after each `dump`, `restore` and `check`, however it ended, and after a crash of the platform in the middle of one: puts
    * back what was done for it, and for it alone, as a drill may be under way beside a backup. What was quiesced runs, what was stopped
    * is stopped, helpers and throwaway copies are removed, the state is shown again.
+   * Where a restore was cut off behind the exchange, what is restored may have taken writes that are nowhere else: it is kept, and
+   * `work.restored` called, where it works.
    * Idempotent; a resource that is gone is none of its business.
    */
-  settle(id: string, what: 'backup' | 'restore' | 'check', work: Pick<BackupWork, 'signal'>): Promise<void>
+  settle(id: string, what: 'backup' | 'restore' | 'check', work: SettleWork): Promise<void>
 
   /**
    * Restores into a throwaway copy that nobody else reaches (a container or a volume of its own, no network of the project),

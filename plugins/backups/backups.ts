@@ -30,6 +30,7 @@ import { BackupService } from './runs/backup-service.js'
 import { BackupStore } from './runs/backup-store.js'
 import { DeletionStore } from './runs/deletion-store.js'
 import { Deletions } from './runs/deletions.js'
+import { LeftRuns } from './runs/left-runs.js'
 import { Storages } from './runs/storages.js'
 import type { Settings } from './settings.js'
 import { Orphans } from './sources/orphans.js'
@@ -61,6 +62,7 @@ export interface Backups {
   readonly backups: BackupService
   readonly runner: BackupRunner
   readonly deletions: Deletions
+  readonly left: LeftRuns
   readonly restores: RestoreService
   readonly restoreRunner: RestoreRunner
   readonly drills: DrillService
@@ -97,8 +99,18 @@ export function startBackups({ use, config, log }: StartContext<typeof needs, Se
     configs: configStore,
     retainCount: config.retain_count
   })
-  const runner = new BackupRunner({ ...shared, store, storages, keys, deletions, configs: configStore })
-  const backups = new BackupService({ ...shared, store, restores: restoreStore, runner })
+  const left = new LeftRuns(shared)
+  const limitMinutes = config.run_limit_minutes
+  const runner = new BackupRunner({
+    ...shared,
+    store,
+    storages,
+    keys,
+    deletions,
+    configs: configStore,
+    limitMinutes
+  })
+  const backups = new BackupService({ ...shared, store, restores: restoreStore, runner, left })
   const configs = new ConfigService({
     ...shared,
     store: configStore,
@@ -108,8 +120,20 @@ export function startBackups({ use, config, log }: StartContext<typeof needs, Se
   })
   const reader = new DumpReader({ storages, keys })
   const restores = new RestoreService({ ...shared, store: restoreStore, backups: store })
-  const restoreRunner = new RestoreRunner({ ...shared, store: restoreStore, backups: store, reader })
-  const drills = new DrillService({ ...shared, store: new DrillStore(db), backups: store, reader })
+  const restoreRunner = new RestoreRunner({
+    ...shared,
+    store: restoreStore,
+    backups: store,
+    reader,
+    limitMinutes
+  })
+  const drills = new DrillService({
+    ...shared,
+    store: new DrillStore(db),
+    backups: store,
+    reader,
+    limitMinutes
+  })
   const orphans = new Orphans({
     ...shared,
     backups: store,
@@ -132,6 +156,7 @@ export function startBackups({ use, config, log }: StartContext<typeof needs, Se
     backups,
     runner,
     deletions,
+    left,
     restores,
     restoreRunner,
     drills,

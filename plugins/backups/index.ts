@@ -2,6 +2,7 @@ import { definePlugin } from 'busbar/sdk'
 import { backupContributions, backupServices, needs, startBackups } from './backups.js'
 import { jobs, schedules } from './jobs.js'
 import { createBackups } from './migrations/001-create-backups.js'
+import { addSignsOfLife } from './migrations/002-add-signs-of-life.js'
 import { notifications } from './notifications.js'
 import { routes } from './routes.js'
 import { settings } from './settings.js'
@@ -10,7 +11,7 @@ export default definePlugin({
   id: 'backups',
   needs,
   config: settings,
-  migrations: [createBackups],
+  migrations: [createBackups, addSignsOfLife],
   start: startBackups,
   provides: backupServices,
   contributes: backupContributions,

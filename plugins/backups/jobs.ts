@@ -1,8 +1,7 @@
 import type { JobDeclarer, ScheduleDeclarer } from 'busbar/sdk'
 import type { Backups } from './backups.js'
+import { jobLimitMs } from './runs/run-limit.js'
 
-/** Longer than any run takes that still is one. */
-const runLimitMs = 24 * 3_600_000
 /** Files may be many, and at stores that are slow. */
 const sweepLimitMs = 3_600_000
 
@@ -13,7 +12,7 @@ export function jobs(job: JobDeclarer<Backups>) {
     lane: 'long',
     attempts: 5,
     waitsForTenants: true,
-    timeoutMs: runLimitMs,
+    timeoutMs: jobLimitMs,
     run: async ({ backupId }, { signal }, { runner }) => {
       await runner.run(backupId, signal)
     }
@@ -23,7 +22,7 @@ export function jobs(job: JobDeclarer<Backups>) {
     lane: 'long',
     attempts: 5,
     waitsForTenants: true,
-    timeoutMs: runLimitMs,
+    timeoutMs: jobLimitMs,
     run: async ({ restoreId }, { signal }, { restoreRunner }) => {
       await restoreRunner.run(restoreId, signal)
     }
@@ -34,7 +33,7 @@ export function jobs(job: JobDeclarer<Backups>) {
     // More than it takes up itself: the record is to say that it has given up.
     attempts: 25,
     waitsForTenants: true,
-    timeoutMs: runLimitMs,
+    timeoutMs: jobLimitMs,
     run: async ({ backupId }, { attempt, signal }, { drills }) => {
       await drills.run(backupId, attempt, signal)
     }
@@ -66,7 +65,8 @@ export function jobs(job: JobDeclarer<Backups>) {
     lane: 'long',
     attempts: 3,
     timeoutMs: sweepLimitMs,
-    run: async (_payload, { signal }, { deletions, settings }) => {
+    run: async (_payload, { signal }, { left, deletions, settings }) => {
+      await left.takeUp()
       await deletions.sweep(settings.orphaned_backup_retention_days, signal)
     }
   })
@@ -79,7 +79,8 @@ export function schedules(schedule: ScheduleDeclarer<Backups>) {
     missed: 'run-once',
     lane: 'long',
     timeoutMs: sweepLimitMs,
-    run: async ({ signal }, { orphans, deletions, settings }) => {
+    run: async ({ signal }, { orphans, left, deletions, settings }) => {
+      await left.takeUp()
       await orphans.notice(signal)
       await deletions.sweep(settings.orphaned_backup_retention_days, signal)
     }

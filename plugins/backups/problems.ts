@@ -138,6 +138,12 @@ export const problems = problemTable({
   ],
   notSucceeded: [409, 'E_RESTORE_UNFINISHED', 'the backup has not succeeded: it is {status}'],
   inUse: [409, 'E_BACKUP_IN_USE', 'the backup is being {what}', 'wait until that is over'],
+  nameTaken: [
+    409,
+    'E_DATABASE_TAKEN',
+    '{reason}',
+    'with "from_other": true the backup is restored into what has that name now, as it is where a restore like this one was cut off'
+  ],
   notRecreated: [
     409,
     'E_RESTORE_RECREATE',

@@ -1,5 +1,6 @@
 import { described, fromEnvironment, maybe, object, type Static, Type } from 'busbar/sdk'
 import { parseHostPolicy } from 'busbar/sdk/http1'
+import { mostMinutes } from './runs/run-limit.js'
 
 export const settings = object({
   orphaned_backup_retention_days: described(
@@ -13,6 +14,10 @@ export const settings = object({
   time_zone: described(
     Type.String({ default: 'UTC', minLength: 1, maxLength: 64 }),
     'The time zone that schedules are read in where they name none.'
+  ),
+  run_limit_minutes: described(
+    Type.Integer({ default: 24 * 60, minimum: 1, maximum: mostMinutes }),
+    'How many minutes a backup, a restore or a drill may take: one that takes longer has failed.'
   ),
   directory: maybe(fromEnvironment('DATABASE_BACKUP_DIR', Type.String())),
   private_hosts: maybe(

@@ -56,9 +56,10 @@ export class ConfigStore {
     )
   }
 
+  /** With `tx` it stays as it is until that ends. */
   async find(id: string, tx?: Tx): Promise<ConfigOfSource | undefined> {
     const [row] = await this.db.sql<ConfigOfSource>(
-      `select ${ofSource} from ${joined} where c.id = :id`,
+      `select ${ofSource} from ${joined} where c.id = :id${tx === undefined ? '' : ' for update of c'}`,
       { id },
       tx
     )

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { type BackupStorage, StorageError } from '../api.js'
 import { isKeyPart } from '../runs/file-name.js'
+import { ShortDisk, whileRoom } from './disk-floor.js'
 
 interface Options {
   readonly signal: AbortSignal
@@ -30,7 +31,11 @@ export class LocalStorage implements BackupStorage {
           flush: true,
           highWaterMark: readBytes
         })
-        await pipeline(content, output, { signal })
+        await pipeline(
+          whileRoom(content, dirname(file), () => output.bytesWritten),
+          output,
+          { signal }
+        )
         await rename(partial, file)
         await syncFolder(dirname(file))
       } catch (error) {
@@ -112,6 +117,7 @@ export class LocalStorage implements BackupStorage {
  * (the dump has failed) passes.
  */
 function failure(error: unknown): unknown {
+  if (error instanceof ShortDisk) return new StorageError(short, { cause: error })
   const code = codeOf(error)
   const sentence = typeof code === 'string' ? sentences[code] : undefined
   return sentence === undefined ? error : new StorageError(sentence, { cause: error })
@@ -121,6 +127,8 @@ const notWritable =
   'the folder of backups of this server cannot be written to: give it to the user that the platform runs as, or set DATABASE_BACKUP_DIR'
 const full =
   'the disk of the backups of this server is full: make room, keep fewer backups, or use another destination'
+const short =
+  'the disk of the backups of this server is full, but for what is left to the platform: make room, keep fewer backups, or use another destination'
 const notAFolder =
   'the folder of backups of this server is none, or something in it is in the way: take that away, or set DATABASE_BACKUP_DIR'
 const notNow = 'the folder of backups of this server cannot be used now: try again'

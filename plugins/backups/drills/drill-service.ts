@@ -14,6 +14,7 @@ import type { DumpReader } from '../restores/dump-reader.js'
 import { eventOf } from '../runs/backup-runner.js'
 import type { BackupRow, BackupStore } from '../runs/backup-store.js'
 import { runFailure } from '../runs/run-failure.js'
+import { withRunLimit } from '../runs/run-limit.js'
 import type { OwnerQueues } from '../sources/owner-queues.js'
 import { removedOf, type SourceRow, type SourceStore } from '../sources/source-store.js'
 import type { Sources } from '../sources/sources.js'
@@ -32,9 +33,11 @@ interface DrillParts {
   readonly sourceStore: SourceStore
   readonly sources: Sources
   readonly reader: DumpReader
+  readonly limitMinutes: number
 }
 
 const settleMs = 120_000
+const seenEveryMs = 60_000
 /** A copy that ends the platform does so each time. */
 const mostAttempts = 5
 
@@ -64,10 +67,17 @@ export class DrillService {
     if (backup?.proof !== 'running' || row === undefined) return
     const since = clock.elapsed()
     const ms = (): number => Math.round(clock.elapsed() - since)
+    await store.seen(id, clock.now())
+    const stop = clock.every(seenEveryMs, async () => {
+      await store.seen(id, clock.now())
+    })
     try {
       await this.#settle(row)
       if (attempt > mostAttempts) throw new Error('the platform ended each time that the drill was under way')
-      const { rows, detail } = await this.#check(backup, row, signal)
+      const { rows, detail } = await withRunLimit(
+        { clock, minutes: this.parts.limitMinutes, signal },
+        async limited => await this.#check(backup, row, limited)
+      )
       if (backup.rows !== null && rows < backup.rows)
         throw new Error(`the copy has ${rows} rows, and ${backup.rows} were backed up`)
       await store.proven(id, { at: clock.now(), ms: ms(), rows, detail: secrets.clean(detail) })
@@ -80,6 +90,7 @@ export class DrillService {
         await events.emit(drillFailed, { ...eventOf(row), backupId: id, reason }, tx)
       })
     } finally {
+      stop()
       await this.#settle(row)
     }
   }
@@ -101,8 +112,8 @@ export class DrillService {
   }
 
   async #begin(id: string, tx: Tx): Promise<boolean> {
-    const { store, jobs, queues } = this.parts
-    const sourceId = await store.begin(id, tx)
+    const { store, jobs, queues, clock } = this.parts
+    const sourceId = await store.begin(id, clock.now(), tx)
     if (sourceId === undefined) return false
     const queue = await queues.of('drill', sourceId, tx)
     await jobs.enqueue('drill', { backupId: id }, { key: `drill/${id}`, queue }, tx)

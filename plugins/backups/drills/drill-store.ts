@@ -22,14 +22,21 @@ export class DrillStore {
   }
 
   /** What it is a backup of; undefined where one is under way, or it cannot be. */
-  async begin(id: string, tx: Tx): Promise<string | undefined> {
+  async begin(id: string, at: Date, tx: Tx): Promise<string | undefined> {
     const [row] = await this.db.sql<{ source_id: string }>(
-      `update $schema.backup set proof = 'running', proof_error = null
+      `update $schema.backup set proof = 'running', proof_seen_at = :at, proof_error = null
       where id = :id and status = 'succeeded' and deleting_at is null and proof <> 'running' returning source_id`,
-      { id },
+      { id, at },
       tx
     )
     return row?.source_id
+  }
+
+  async seen(id: string, at: Date): Promise<void> {
+    await this.db.sql("update $schema.backup set proof_seen_at = :at where id = :id and proof = 'running'", {
+      id,
+      at
+    })
   }
 
   async proven(id: string, proof: Proof): Promise<void> {

@@ -51,15 +51,7 @@ export function orphanRoutes(route: RouteDeclarer<Backups>) {
     summary: 'Restore Database From Tombstone',
     description:
       'Makes the database again, under its name and with its credentials, and restores the backup into it, in the background: `GET …/databases/{databaseId}/restores` of the new one says how that goes.',
-    problems: [
-      ...restoreProblems,
-      problems.notRecreated,
-      {
-        status: 409,
-        code: 'E_DATABASE_TAKEN',
-        message: 'the name was taken since, in the words of the plugin'
-      }
-    ],
+    problems: [...restoreProblems, problems.notRecreated, problems.nameTaken],
     idempotent: true,
     timeoutMs: 60_000,
     access: allow.session({ project: inProject }),

@@ -7,10 +7,11 @@ import {
   type Secrets,
   withTimeLimit
 } from 'busbar/sdk'
-import { type BackupSource, backupRestored, restoreFailed } from '../api.js'
+import { type BackupSource, backupRestored, type RestoreWork, restoreFailed } from '../api.js'
 import { eventOf } from '../runs/backup-runner.js'
 import type { BackupStore } from '../runs/backup-store.js'
 import { runFailure } from '../runs/run-failure.js'
+import { withRunLimit } from '../runs/run-limit.js'
 import type { SourceRow, SourceStore } from '../sources/source-store.js'
 import type { Sources } from '../sources/sources.js'
 import type { DumpReader } from './dump-reader.js'
@@ -27,6 +28,7 @@ interface RunnerParts {
   readonly sourceStore: SourceStore
   readonly sources: Sources
   readonly reader: DumpReader
+  readonly limitMinutes: number
 }
 
 const logEveryMs = 2_000
@@ -39,7 +41,10 @@ const mostAttempts = 3
 export class RestoreRunner {
   constructor(private readonly parts: RunnerParts) {}
 
-  /** The whole of a restore. It never rejects for what fails in it: the record says so. Rejects when `signal` aborts, and waits again. */
+  /**
+   * The whole of a restore. It never rejects for what fails in it: the record says so. Rejects when `signal` aborts, and waits again,
+   * and where what another process has left cannot be put back now.
+   */
   async run(id: string, signal: AbortSignal): Promise<void> {
     const { store, sourceStore, clock, log, secrets } = this.parts
     const restore = await store.open(id)
@@ -48,29 +53,41 @@ export class RestoreRunner {
     const runLog = new RunLog(clock, text => secrets.clean(text), restore.log)
     const attempts = await store.take(id, clock.now())
     if (attempts === undefined) return
-    if (restore.restored_at !== null) {
-      // It serves since then, and what was written to it meanwhile would be gone with another one.
-      await this.#settle(row)
-      await this.#end(restore, row, null, runLog)
-      return
-    }
-    if (restore.begun_at !== null) {
-      await this.#settle(row)
+    // Of one that was put back, the plugin of its source may have stopped before it was settled.
+    if (restore.begun_at !== null || restore.restored_at !== null || restore.log !== '') {
+      const left = await this.#settle(restore, row)
+      // It serves, and what was written to it meanwhile would be gone with another one.
+      if (await this.#isRestored(id)) {
+        await this.#end(restore, row, null, runLog)
+        return
+      }
+      // What is half exchanged is not begun upon.
+      if (left !== null && attempts <= mostAttempts) throw left
       if (attempts > mostAttempts) {
         await this.#end(restore, row, 'the platform ended each time that the restore was under way', runLog)
         return
       }
-      runLog.say('the platform ended while the restore was under way: it begins again')
+      if (restore.begun_at !== null)
+        runLog.say('the platform ended while the restore was under way: it begins again')
     }
     const stop = clock.every(logEveryMs, async () => {
-      await store.writeLog(id, runLog.text)
+      await store.writeLog(id, runLog.text, clock.now())
     })
     try {
-      await this.#work(restore, row, runLog, signal)
-      await this.#settle(row)
+      await withRunLimit(
+        { clock, minutes: this.parts.limitMinutes, signal },
+        async limited => await this.#work(restore, row, runLog, limited)
+      )
+      await this.#settle(restore, row)
       await this.#end(restore, row, null, runLog)
     } catch (error) {
-      await this.#settle(row)
+      const wasRestored = await this.#isRestored(id)
+      await this.#settle(restore, row)
+      // Cut off behind the exchange, and found to work.
+      if ((signal.aborted || !wasRestored) && (await this.#isRestored(id))) {
+        await this.#end(restore, row, null, runLog)
+        return
+      }
       if (signal.aborted) {
         runLog.say('the platform stops: the restore begins again when it has started')
         await store.putBack(id, runLog.text)
@@ -101,8 +118,9 @@ export class RestoreRunner {
       source.restoresBeside?.({ format: backup.format, databases: backup.databases }) === true
     await reader.withDump(backup, row.project_id, { signal, say, isBeside }, async dump => {
       say(`it is restored into ${resource.name}`)
-      await source.restore(row.resource_id, dump, { signal, say })
+      await source.restore(row.resource_id, dump, { signal, say, restored: this.#restoredOf(restore) })
     })
+    // Of a source that has not said so itself.
     await store.restored(restore.id, clock.now())
     say('it is restored')
   }
@@ -115,18 +133,35 @@ export class RestoreRunner {
       )
   }
 
-  async #settle(row: SourceRow): Promise<void> {
+  #restoredOf({ id }: RestoreRow): RestoreWork['restored'] {
+    const { store, clock } = this.parts
+    return async tx => {
+      await store.restored(id, clock.now(), tx)
+    }
+  }
+
+  async #isRestored(id: string): Promise<boolean> {
+    return (await this.parts.store.open(id))?.restored_at != null
+  }
+
+  /** What has failed in it, which is told. */
+  async #settle(restore: RestoreRow, row: SourceRow): Promise<unknown> {
     const { sources, log } = this.parts
-    if (!sources.isThere(row.kind)) return
-    await withTimeLimit(
-      { ms: settleMs },
-      async signal => await sources.get(row.kind).settle(row.resource_id, 'restore', { signal })
-    ).catch((error: unknown) => {
+    if (!sources.isThere(row.kind)) return null
+    const restored = this.#restoredOf(restore)
+    try {
+      await withTimeLimit(
+        { ms: settleMs },
+        async signal => await sources.get(row.kind).settle(row.resource_id, 'restore', { signal, restored })
+      )
+      return null
+    } catch (error) {
       log.error(
         { err: error, resourceId: row.resource_id },
         'what a restore has changed could not be put back'
       )
-    })
+      return error ?? new Error('it could not be put back')
+    }
   }
 
   async #end(restore: RestoreRow, row: SourceRow, reason: string | null, runLog: RunLog): Promise<void> {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import {
   type Clock,
   type Database,
+  isProblem,
   isUuid,
   type Jobs,
   type Page,
@@ -81,7 +82,12 @@ export class RestoreService {
     if (source.recreate === undefined || tombstone?.blueprint == null)
       throw problems.notRecreated({ engine: backup.engine })
     const blueprint = secrets.open(tombstone.blueprint, blueprintPlace(tombstone.id))
-    const made = await source.recreate(removedOf(tombstone), blueprint)
+    // Made before the restore is begun: where the platform is killed in between, the name is taken and nothing is restored.
+    const made = await source.recreate(removedOf(tombstone), blueprint).catch((error: unknown) => {
+      throw isProblem(error) && error.code === problems.nameTaken.code
+        ? problems.nameTaken({ reason: error.message })
+        : error
+    })
     const resource = await sources.resource(backup.kind, made.id, project)
     await this.#insert(backup.kind, resource, backup, { isNew: true })
     return made.answer

@@ -63,7 +63,7 @@ export class RestoreStore {
   /** How often it has been taken up now; undefined where it has ended. */
   async take(id: string, at: Date): Promise<number | undefined> {
     const [row] = await this.db.sql<{ attempts: number }>(
-      `update $schema.restore set begun_at = :at, attempts = attempts + 1 where id = :id and status = 'running' returning attempts`,
+      `update $schema.restore set begun_at = :at, seen_at = :at, attempts = attempts + 1 where id = :id and status = 'running' returning attempts`,
       { id, at }
     )
     return row?.attempts
@@ -77,15 +77,20 @@ export class RestoreStore {
     )
   }
 
-  async restored(id: string, at: Date): Promise<void> {
-    await this.db.sql('update $schema.restore set restored_at = :at where id = :id', { id, at })
+  /** For good: the first time counts. */
+  async restored(id: string, at: Date, tx?: Tx): Promise<void> {
+    await this.db.sql(
+      'update $schema.restore set restored_at = coalesce(restored_at, cast(:at as timestamptz)) where id = :id',
+      { id, at },
+      tx
+    )
   }
 
-  async writeLog(id: string, log: string): Promise<void> {
-    await this.db.sql("update $schema.restore set log = :log where id = :id and status = 'running'", {
-      id,
-      log
-    })
+  async writeLog(id: string, log: string, at: Date): Promise<void> {
+    await this.db.sql(
+      "update $schema.restore set log = :log, seen_at = :at where id = :id and status = 'running'",
+      { id, log, at }
+    )
   }
 
   /** Whether it had not ended before. */

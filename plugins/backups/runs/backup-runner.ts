@@ -5,6 +5,7 @@ import {
   type Log,
   RunLog,
   type Secrets,
+  type Tx,
   withTimeLimit
 } from 'busbar/sdk'
 import { type BackupSource, type BackupStorage, backupFailed, StorageError } from '../api.js'
@@ -15,6 +16,7 @@ import type { BackupRow, BackupStore } from './backup-store.js'
 import type { Deletions } from './deletions.js'
 import { fileName, keyOf } from './file-name.js'
 import { runFailure } from './run-failure.js'
+import { withRunLimit } from './run-limit.js'
 import type { Storages } from './storages.js'
 import { storeDump } from './stored-file.js'
 
@@ -31,6 +33,7 @@ interface RunnerParts {
   readonly keys: KeyRing
   readonly deletions: Deletions
   readonly configs: { prefixOf(configId: string): Promise<string> }
+  readonly limitMinutes: number
 }
 
 const logEveryMs = 2_000
@@ -57,11 +60,16 @@ export class BackupRunner {
       await this.#fail(backup, source, 'the platform ended while the backup was under way', runLog)
       return
     }
+    // One that was put back: the plugin of its source may have stopped before it was settled.
+    if (backup.log !== '') await this.#settle(source)
     const stop = clock.every(logEveryMs, async () => {
-      await store.writeLog(id, runLog.text)
+      await store.writeLog(id, runLog.text, clock.now())
     })
     try {
-      await this.#work(backup, source, runLog, signal)
+      await withRunLimit(
+        { clock, minutes: this.parts.limitMinutes, signal },
+        async limited => await this.#work(backup, source, runLog, limited)
+      )
     } catch (error) {
       await this.#settle(source)
       await this.#removeFile((await store.open(id)) ?? backup, source)
@@ -77,13 +85,10 @@ export class BackupRunner {
     }
   }
 
-  /** One that could not begin. */
-  async failWithout(id: string, reason: string): Promise<void> {
-    const { store, sourceStore } = this.parts
-    const backup = await store.open(id)
-    const source = backup === undefined ? undefined : await sourceStore.find(backup.source_id)
-    if (backup !== undefined && source !== undefined)
-      await this.#fail(backup, source, reason, this.#logOf(backup))
+  /** One that could not begin, in the transaction that has inserted it: one that is running and has no job is never over. */
+  async failWithout(id: string, source: SourceRow, reason: string, tx: Tx): Promise<void> {
+    await this.#failIn({ id }, source, reason, this.#logOf({ log: '' }), tx)
+    await this.parts.deletions.forgetFailed(source.id, tx)
   }
 
   async #work(backup: BackupRow, row: SourceRow, runLog: RunLog, signal: AbortSignal): Promise<void> {
@@ -96,9 +101,10 @@ export class BackupRunner {
     if (found === undefined) throw new Error(`the ${row.kind} was deleted`)
     const place = {
       destination_id: backup.destination_id,
-      in_platform_store: backup.destination_id === null && (await storages.hasPlatformStore())
+      in_platform_store: backup.destination_id === null && (await storages.hasPlatformStore()),
+      platform_place: null
     }
-    const { storage, prefix, name } = await storages.open(row.project_id, place)
+    const { storage, prefix, name, platformPlace } = await storages.open(row.project_id, place)
     const key = await keys.current()
     const recovery = await keys.recovery()
     const dump = await source.dump(
@@ -118,7 +124,7 @@ export class BackupRunner {
       const file = await this.#claimKey(backup, keyOf(prefix, configured), naming, {
         storage,
         signal,
-        facts: { format: dump.format, keyId: key.id, inPlatformStore: place.in_platform_store }
+        facts: { format: dump.format, keyId: key.id, inPlatformStore: place.in_platform_store, platformPlace }
       })
       say(`the dump (${dump.format}) is written to ${file} on ${name}`)
       const facts = await storeDump(
@@ -243,17 +249,28 @@ export class BackupRunner {
   }
 
   async #fail(backup: BackupRow, row: SourceRow, reason: string, runLog: RunLog): Promise<void> {
-    const { db, store, events, clock, secrets, deletions } = this.parts
-    const error = secrets.clean(reason)
-    runLog.say(error)
+    const { db, deletions } = this.parts
     await db.transaction(async tx => {
-      if (!(await store.fail(backup.id, { at: clock.now(), error, log: runLog.text }, tx))) return
-      await events.emit(backupFailed, { ...eventOf(row), backupId: backup.id, reason: error }, tx)
+      await this.#failIn(backup, row, reason, runLog, tx)
     })
     await deletions.forgetFailed(row.id)
   }
 
-  #logOf(backup: BackupRow): RunLog {
+  async #failIn(
+    { id }: Pick<BackupRow, 'id'>,
+    row: SourceRow,
+    reason: string,
+    runLog: RunLog,
+    tx: Tx
+  ): Promise<void> {
+    const { store, events, clock, secrets } = this.parts
+    const error = secrets.clean(reason)
+    runLog.say(error)
+    if (!(await store.fail(id, { at: clock.now(), error, log: runLog.text }, tx))) return
+    await events.emit(backupFailed, { ...eventOf(row), backupId: id, reason: error }, tx)
+  }
+
+  #logOf(backup: Pick<BackupRow, 'log'>): RunLog {
     const { clock, secrets } = this.parts
     return new RunLog(clock, text => secrets.clean(text), backup.log)
   }

@@ -17,6 +17,7 @@ import type { SourceStore } from '../sources/source-store.js'
 import type { Sources } from '../sources/sources.js'
 import type { BackupRunner } from './backup-runner.js'
 import type { BackupOfSource, BackupRow, BackupStore, NewBackup } from './backup-store.js'
+import type { LeftRuns } from './left-runs.js'
 
 interface BackupServiceParts {
   readonly db: Database
@@ -29,6 +30,7 @@ interface BackupServiceParts {
   readonly sourceStore: SourceStore
   readonly sources: Sources
   readonly runner: Pick<BackupRunner, 'failWithout'>
+  readonly left: LeftRuns
 }
 
 /** How a backup is to be made. */
@@ -71,7 +73,7 @@ export class BackupService {
     const resource = await this.parts.sources.resource(kind, resourceId, project)
     await this.#refuseBusy(kind, resource)
     if (resource.backupRefusal !== null) throw problems.refused({ reason: resource.backupRefusal })
-    await this.#insert(kind, resource, plan)
+    await this.#insert(kind, resource, plan, null)
   }
 
   /**
@@ -84,8 +86,7 @@ export class BackupService {
     const resource = await sources.resource(kind, resourceId, project)
     try {
       await this.#refuseBusy(kind, resource)
-      const id = await this.#insert(kind, resource, plan, resource.backupRefusal === null)
-      if (resource.backupRefusal !== null) await this.parts.runner.failWithout(id, resource.backupRefusal)
+      await this.#insert(kind, resource, plan, resource.backupRefusal)
       return true
     } catch (error) {
       if (
@@ -106,26 +107,33 @@ export class BackupService {
     const id = randomUUID()
     await db.transaction(async tx => {
       await store.insert(this.#rowOf(id, source.id, source.version, plan), tx)
+      await runner.failWithout(id, source, problems.sourceOff({ kind }).message, tx)
     })
-    await runner.failWithout(id, problems.sourceOff({ kind }).message)
     return true
   }
 
   async #refuseBusy(kind: SourceKind, { id }: BackupResource): Promise<void> {
-    const { store, restores, sourceStore } = this.parts
+    const { store, restores, sourceStore, left } = this.parts
     const source = await sourceStore.of(kind, id)
     if (source === undefined) return
-    if (await store.running(source.id)) throw problems.busy()
-    if (await restores.running(source.id)) throw problems.restoreBusy()
+    const problem = (await store.running(source.id))
+      ? problems.busy()
+      : (await restores.running(source.id))
+        ? problems.restoreBusy()
+        : undefined
+    if (problem === undefined) return
+    // It may be one that nobody works at.
+    await left.takeUp(source.id)
+    throw problem
   }
 
   async #insert(
     kind: SourceKind,
     resource: BackupResource,
     plan: BackupPlan,
-    isToRun = true
-  ): Promise<string> {
-    const { db, jobs, queues, store, restores, sourceStore } = this.parts
+    refusal: string | null
+  ): Promise<void> {
+    const { db, jobs, queues, store, restores, sourceStore, runner } = this.parts
     const id = randomUUID()
     await db.transaction(async tx => {
       const source = await sourceStore.hold(kind, resource, tx)
@@ -133,11 +141,13 @@ export class BackupService {
       if (await store.running(source.id, tx)) throw problems.busy()
       if (await restores.running(source.id, tx)) throw problems.restoreBusy()
       await store.insert(this.#rowOf(id, source.id, resource.version, plan), tx)
-      if (!isToRun) return
+      if (refusal !== null) {
+        await runner.failWithout(id, source, refusal, tx)
+        return
+      }
       const queue = await queues.of('backup', source.id, tx)
       await jobs.enqueue('backup', { backupId: id }, { key: `backup/${id}`, queue }, tx)
     })
-    return id
   }
 
   #rowOf(id: string, sourceId: string, version: string, plan: BackupPlan): NewBackup {

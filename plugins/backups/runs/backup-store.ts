@@ -10,6 +10,8 @@ export interface BackupRow {
   readonly config_id: string | null
   readonly destination_id: string | null
   readonly in_platform_store: boolean
+  /** In which bucket of the platform; null where that is not known, and elsewhere. */
+  readonly platform_place: string | null
   readonly status: RunStatus
   readonly started_at: Date
   readonly begun_at: Date | null
@@ -66,7 +68,7 @@ interface StoredFacts {
 }
 
 const columns = [
-  'id, source_id, config_id, destination_id, in_platform_store, status, started_at, begun_at, finished_at, key, has_file, version, format, databases',
+  'id, source_id, config_id, destination_id, in_platform_store, platform_place, status, started_at, begun_at, finished_at, key, has_file, version, format, databases',
   'quiesce, sha256, key_id, error, log, proof, proof_at, proof_ms, proof_detail, proof_error'
 ].join(', ')
 const own = `${columns
@@ -188,7 +190,7 @@ export class BackupStore {
   /** Whether it waited to be taken up. */
   async take(id: string, at: Date): Promise<boolean> {
     const rows = await this.db.sql(
-      "update $schema.backup set begun_at = :at where id = :id and status = 'running' and begun_at is null returning id",
+      "update $schema.backup set begun_at = :at, seen_at = :at where id = :id and status = 'running' and begun_at is null returning id",
       { id, at }
     )
     return rows.length > 0
@@ -213,6 +215,7 @@ export class BackupStore {
       readonly format: string
       readonly keyId: string
       readonly inPlatformStore: boolean
+      readonly platformPlace: string | null
     }
   ): Promise<boolean> {
     return await this.db.transaction(async tx => {
@@ -222,7 +225,8 @@ export class BackupStore {
         tx
       )
       const rows = await this.db.sql(
-        `update $schema.backup set key = :key, format = :format, key_id = :keyId, in_platform_store = :inPlatformStore, has_file = true
+        `update $schema.backup set key = :key, format = :format, key_id = :keyId, in_platform_store = :inPlatformStore,
+          platform_place = :platformPlace, has_file = true
         where id = :id and not exists (select from $schema.backup o where o.key = :key and o.has_file and o.id <> :id) returning id`,
         { id, ...file },
         tx
@@ -231,11 +235,11 @@ export class BackupStore {
     })
   }
 
-  async writeLog(id: string, log: string): Promise<void> {
-    await this.db.sql("update $schema.backup set log = :log where id = :id and status = 'running'", {
-      id,
-      log
-    })
+  async writeLog(id: string, log: string, at: Date): Promise<void> {
+    await this.db.sql(
+      "update $schema.backup set log = :log, seen_at = :at where id = :id and status = 'running'",
+      { id, log, at }
+    )
   }
 
   async succeed(

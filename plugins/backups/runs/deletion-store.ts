@@ -1,15 +1,22 @@
 import type { Database, Tx } from 'busbar/sdk'
 import type { SourceKind } from '../api.js'
+import { thisMachine } from './moved-bucket.js'
+
+/** Where the file is, of a `backup b`: what is away is not asked again for each of its files. */
+const placeOf = `coalesce(b.destination_id::text, case when b.in_platform_store then 'platform' else '${thisMachine}' end)`
+const isRestored = "exists (select from $schema.restore r where r.backup_id = b.id and r.status = 'running')"
 
 /** SQL on backups that go. */
 export class DeletionStore {
   constructor(private readonly db: Database) {}
 
-  /** What it is used for now, which keeps it from being deleted. */
-  async use(id: string, tx: Tx): Promise<'made' | 'restored' | 'proven' | null> {
+  /** What it is used for now, which keeps it from being deleted; with `tx`, until that ends nothing else begins with it. */
+  async use(id: string, tx?: Tx): Promise<'made' | 'restored' | 'proven' | null> {
+    // A statement of its own: what waits for who begins a restore would look for it in what was there before.
+    if (tx !== undefined)
+      await this.db.sql('select from $schema.backup where id = :id for update', { id }, tx)
     const [row] = await this.db.sql<{ status: string; proof: string; restored: boolean }>(
-      `select status, proof, exists (select from $schema.restore where backup_id = b.id and status = 'running') as restored
-      from $schema.backup b where id = :id for update`,
+      `select status, proof, ${isRestored} as restored from $schema.backup b where id = :id`,
       { id },
       tx
     )
@@ -19,12 +26,14 @@ export class DeletionStore {
     return row.proof === 'running' ? 'proven' : null
   }
 
-  async mark(id: string, at: Date, tx: Tx): Promise<void> {
-    await this.db.sql(
-      'update $schema.backup set deleting_at = :at where id = :id and deleting_at is null',
+  /** What it is a backup of. */
+  async mark(id: string, at: Date, tx: Tx): Promise<string | undefined> {
+    const [row] = await this.db.sql<{ source_id: string }>(
+      'update $schema.backup set deleting_at = :at where id = :id and deleting_at is null returning source_id',
       { id, at },
       tx
     )
+    return row?.source_id
   }
 
   /**
@@ -45,12 +54,13 @@ export class DeletionStore {
   }
 
   /** Rows of what has failed and left nothing are kept for a while. */
-  async forgetFailed(sourceId: string, keep: number): Promise<void> {
+  async forgetFailed(sourceId: string, keep: number, tx?: Tx): Promise<void> {
     await this.db.sql(
       `delete from $schema.backup where id in (
         select id from $schema.backup where source_id = :sourceId and status = 'failed' and not has_file
         order by started_at desc, id desc offset :keep)`,
-      { sourceId, keep }
+      { sourceId, keep },
+      tx
     )
   }
 
@@ -63,22 +73,44 @@ export class DeletionStore {
     )
   }
 
-  /** Marks those whose source was deleted before. */
-  async markOrphaned(before: Date, at: Date): Promise<void> {
+  /** Marks those whose source was deleted before. What is used stays until the next time. */
+  async markOrphaned(before: Date, at: Date, tx: Tx): Promise<void> {
+    // Locked first, by a statement of its own, as in `use`.
+    const found = await this.db.sql<{ id: string }>(
+      `select b.id from $schema.backup b join $schema.source s on s.id = b.source_id
+      where s.deleted_at < :before and b.deleting_at is null order by b.id for update of b`,
+      { before },
+      tx
+    )
     await this.db.sql(
-      `update $schema.backup b set deleting_at = :at from $schema.source s
-      where s.id = b.source_id and s.deleted_at < :before and b.deleting_at is null and b.status <> 'running' and b.proof <> 'running'
-        and not exists (select from $schema.restore r where r.backup_id = b.id and r.status = 'running')`,
-      { before, at }
+      `update $schema.backup b set deleting_at = :at where id = any(cast(:ids as uuid[])) and deleting_at is null
+        and status <> 'running' and proof <> 'running' and not ${isRestored}`,
+      { ids: found.map(({ id }) => id), at },
+      tx
     )
   }
 
-  /** What is to be erased, and what a run has left that failed. */
-  async due(atMost: number): Promise<Array<{ readonly id: string; readonly destination_id: string | null }>> {
+  /**
+   * What is to be erased, and what a run has left that failed, behind that id and up to the last one; what is used, or is at one of these places, is
+   * passed over.
+   */
+  async due({
+    after,
+    last,
+    away,
+    atMost
+  }: {
+    readonly after: string
+    readonly last: string
+    readonly away: readonly string[]
+    readonly atMost: number
+  }): Promise<Array<{ readonly id: string; readonly place: string }>> {
     return await this.db.sql(
-      `select id, destination_id from $schema.backup where status <> 'running' and (deleting_at is not null or status = 'failed' and has_file)
+      `select id, ${placeOf} as place from $schema.backup b
+      where id > :after and id <= :last and status <> 'running' and (deleting_at is not null or status = 'failed' and has_file)
+        and proof <> 'running' and not ${isRestored} and ${placeOf} <> all(cast(:away as text[]))
       order by id limit :atMost`,
-      { atMost }
+      { after, last, away: [...away], atMost }
     )
   }
 
@@ -111,11 +143,9 @@ export class DeletionStore {
     }
   }
 
-  async ofProject(
-    projectId: string
-  ): Promise<Array<{ readonly id: string; readonly destination_id: string | null }>> {
+  async ofProject(projectId: string): Promise<Array<{ readonly id: string; readonly place: string }>> {
     return await this.db.sql(
-      `select b.id, b.destination_id from $schema.backup b join $schema.source s on s.id = b.source_id
+      `select b.id, ${placeOf} as place from $schema.backup b join $schema.source s on s.id = b.source_id
       where s.project_id = :projectId and b.has_file order by b.id`,
       { projectId }
     )

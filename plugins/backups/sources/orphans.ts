@@ -84,9 +84,10 @@ export class Orphans implements BackupKeeper {
     tx: Tx
   ): Promise<void> {
     const { sourceStore, configs, deletions, clock, secrets } = this.parts
-    await configs.removeAll(source.id, tx)
     const sealed = blueprint === null ? null : secrets.seal(blueprint, blueprintPlace(source.id))
     await sourceStore.bury(source.id, { at: clock.now(), blueprint: sealed }, tx)
+    // Behind it: who makes a schedule holds the source meanwhile.
+    await configs.removeAll(source.id, tx)
     if (deleteBackups) await deletions.eraseAll(source.id, tx)
   }
 }

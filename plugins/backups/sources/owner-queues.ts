@@ -5,7 +5,7 @@ import type { Database, Tx } from 'busbar/sdk'
  * So many at a time of one owner, fewer together than the plugin has workers: what is backed up may never answer, and others wait for
  * a worker too. A drill takes as much as the database does.
  */
-const mostOfOwner = { backup: 2, restore: 2, drill: 1 } as const
+const mostOfOwner = { backup: 2, restore: 2, drill: 1, erase: 1 } as const
 
 /** Which jobs wait for each other: those of one queue are run one after another. */
 export class OwnerQueues {

@@ -2,6 +2,7 @@ import { type Database, type Log, withTimeLimit } from 'busbar/sdk'
 import type { ConfigService } from '../configs/config-service.js'
 import type { BackupStore } from '../runs/backup-store.js'
 import type { DeletionStore } from '../runs/deletion-store.js'
+import { isAway, thisMachine } from '../runs/moved-bucket.js'
 import type { Storages } from '../runs/storages.js'
 
 interface ProjectRemovalParts {
@@ -21,22 +22,20 @@ export class ProjectRemoval {
 
   /**
    * A destination is the project's own, and may be gone, or have other keys since: what cannot be removed there is named in the
-   * log and left, as the project would never go otherwise. After one failure a destination is not waited for again.
+   * log and left, as the project would never go otherwise. So it is with the bucket of the platform, which may be off, or another one.
+   * After one failure a place is not waited for again.
    */
   async teardown(projectId: string, signal: AbortSignal): Promise<void> {
     const { db, store, configs } = this.parts
     await configs.unscheduleProject(projectId)
-    const away = new Set<string | null>()
-    for (const { id, destination_id: destinationId } of await store.ofProject(projectId)) {
+    const away = new Set<string>()
+    for (const { id, place } of await store.ofProject(projectId)) {
       signal.throwIfAborted()
-      await this.#removeFile(projectId, id, away.has(destinationId)).catch((error: unknown) => {
+      await this.#removeFile(projectId, id, away.has(place)).catch((error: unknown) => {
         signal.throwIfAborted()
-        if (destinationId === null) throw error
-        away.add(destinationId)
-        this.parts.log.warn(
-          { err: error, backupId: id, destinationId },
-          'a file of a removed project is left'
-        )
+        if (place === thisMachine) throw error
+        if (isAway(place, error)) away.add(place)
+        this.parts.log.warn({ err: error, backupId: id, place }, 'a file of a removed project is left')
       })
     }
     await db.transaction(async tx => {

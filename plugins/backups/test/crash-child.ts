@@ -8,7 +8,7 @@ const { directory, databaseUrl, probeDirectory, stands } = JSON.parse(given) as 
   string
 > & {
   /** Where it does; `outside`: it is somebody else who does. */
-  readonly stands: 'in work' | 'behind a restore' | 'outside'
+  readonly stands: 'in work' | 'exchanged' | 'serving' | 'behind a restore' | 'outside'
 }
 const never = new Promise<void>(() => {})
 const inWork = stands === 'in work' ? never : null
@@ -22,6 +22,9 @@ const probe: Probe = {
   hold: inWork,
   holdRestore: inWork,
   holdCheck: inWork,
+  holdExchanged: stands === 'exchanged' ? never : null,
+  holdServing: stands === 'serving' ? never : null,
+  isExchanged: false,
   holdSettle: stands === 'behind a restore' ? never : null,
   restoreError: null,
   free: null,

@@ -23,6 +23,8 @@ import {
 
 const root = join(import.meta.dirname, '../../..')
 
+const standing = { exchanged: 'exchanged', serving: 'serving', 'settle restore': 'behind a restore' }
+
 /** Runs a platform on the same data until it says `line`, where that is one, or until that is so, and kills it there. */
 async function killAt(t: Test, { k, probe }: Opened, line: string | (() => boolean)): Promise<void> {
   const state = {
@@ -32,9 +34,7 @@ async function killAt(t: Test, { k, probe }: Opened, line: string | (() => boole
     stands:
       typeof line !== 'string'
         ? 'outside'
-        : line.startsWith('settle restore')
-          ? 'behind a restore'
-          : 'in work'
+        : (Object.entries(standing).find(([begin]) => line.startsWith(begin))?.[1] ?? 'in work')
   }
   const child: ChildProcess = spawn(
     process.execPath,
@@ -214,6 +214,74 @@ test(
     t.match(restored, { status: 'succeeded' })
     t.notOk(probe.calls.includes(`restore ${id}`))
     t.ok(probe.calls.includes(`settle restore ${id}`), 'what it has changed was put back')
+    t.equal(await contentOf(probe, id), 'acknowledged since\n')
+  }
+)
+
+for (const [when, line] of [
+  ['while it serves and what was there before is removed', 'serving'],
+  ['when it serves, before that is known', 'exchanged']
+] as const)
+  test(
+    `a restore whose platform is killed ${when} is not done again: what was written since stays`,
+    { timeout: 400_000 },
+    async t => {
+      const opened = await openPlatform(t)
+      const { k, admin, probe, project } = opened
+      const id = await createDatabase(opened, 'Serving', lines(1_000))
+      const path = pathOf(project, id)
+      const { id: backupId } = await backUp(admin, path)
+      await k.holdJobs('backups')
+      await admin.post(`${path}/restore`, { backup_id: backupId })
+      await k.stop()
+      await killAt(t, opened, `${line} ${id}`)
+      await writeContent(probe, id, 'acknowledged since\n')
+      probe.calls.length = 0
+      probe.isExchanged = line === 'exchanged'
+      const second = await startWith(t, probe, { state: k.state })
+      const again = await second.as.session()
+      const restored = await until(
+        async () => {
+          const [newest] = (await again.get(`${path}/restores`)).body
+          return newest.status === 'running' ? undefined : newest
+        },
+        'the restore to end',
+        90_000
+      )
+      t.match(restored, { status: 'succeeded' })
+      t.notOk(probe.calls.includes(`restore ${id}`))
+      t.ok(probe.calls.includes(`settle restore ${id}`), 'what it has changed was put back')
+      t.equal(await contentOf(probe, id), 'acknowledged since\n')
+    }
+  )
+
+test(
+  'a restore whose platform stops when it serves, before that is known, is not done again',
+  { timeout: 400_000 },
+  async t => {
+    const opened = await openPlatform(t)
+    const { k, admin, probe, project } = opened
+    const id = await createDatabase(opened, 'Stopping', lines(1_000))
+    const path = pathOf(project, id)
+    const { id: backupId } = await backUp(admin, path)
+    let isStopping = (): void => {}
+    probe.holdExchanged = new Promise((_resolve, reject) => {
+      isStopping = () => reject(new Error('the platform stops'))
+    })
+    await admin.post(`${path}/restore`, { backup_id: backupId })
+    await until(() => probe.calls.includes(`exchanged ${id}`), 'it to serve')
+    await writeContent(probe, id, 'acknowledged since\n')
+    probe.isExchanged = true
+    const stopped = k.stop()
+    // As a source does whose work has ended by its signal.
+    setTimeout(isStopping, 1_000)
+    await stopped
+    probe.holdExchanged = null
+    probe.calls.length = 0
+    const second = await startWith(t, probe, { state: k.state })
+    const again = await second.as.session()
+    t.match(await ended(again, `${path}/restores`), { status: 'succeeded' })
+    t.notOk(probe.calls.includes(`restore ${id}`))
     t.equal(await contentOf(probe, id), 'acknowledged since\n')
   }
 )

@@ -11,6 +11,7 @@ import {
 } from 'busbar/sdk/testing'
 import type { Test } from 'tap'
 import { type S3Server, s3Bucket, s3Keys } from '../../../lab/s3-server.js'
+import { backupKeeper } from '../api.js'
 import { makeProbe, type Probe, probePlugin } from './probe.js'
 
 /** Plugins that declare what the probe does; they are off where it is on. */
@@ -182,4 +183,33 @@ export async function filesOf({ state }: Pick<TestKernel, 'state'>): Promise<str
     .filter(entry => entry.isFile())
     .map(entry => join(entry.parentPath, entry.name))
     .sort()
+}
+
+/** How many statements of this database wait for a lock. */
+export const lockWaits = async ({ query }: Pick<TestKernel, 'query'>): Promise<number> =>
+  (
+    await query(
+      "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and state = 'active'"
+    )
+  ).length
+
+/** As the plugin of databases does it. */
+export async function removeDatabase(
+  { k, project }: Pick<Opened, 'k' | 'project'>,
+  id: string,
+  deleteBackups = false
+): Promise<void> {
+  const [row] = await k.query<{ name: string }>('select name from backup_probe.database where id = $1', [id])
+  const name = row?.name ?? ''
+  await k.transaction(async tx => {
+    await k.query('delete from backup_probe.database where id = $1', [id], tx)
+    await k
+      .service(backupKeeper)
+      .removed(
+        'database',
+        { id, projectId: project, name, slug: name.toLowerCase(), engine: 'postgres', version: '15' },
+        { deleteBackups, blueprint: `credentials of ${id}` },
+        tx
+      )
+  })
 }

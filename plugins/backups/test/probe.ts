@@ -26,6 +26,12 @@ export interface Probe {
   holdRestore: Promise<void> | null
   /** Drills wait for it before they read. */
   holdCheck: Promise<void> | null
+  /** Restores wait for it when what is restored is in its place. */
+  holdExchanged: Promise<void> | null
+  /** The same, when they have told so. */
+  holdServing: Promise<void> | null
+  /** Whether what is put back behind a restore finds what was restored at work. */
+  isExchanged: boolean
   /** What is put back behind a restore waits for it. */
   holdSettle: Promise<void> | null
   /** What restores reject with after some of the dump. */
@@ -55,6 +61,9 @@ export async function makeProbe(t: Test): Promise<Probe> {
     hold: null,
     holdRestore: null,
     holdCheck: null,
+    holdExchanged: null,
+    holdServing: null,
+    isExchanged: false,
     holdSettle: null,
     restoreError: null,
     free: null,
@@ -136,8 +145,12 @@ class ProbeSource implements BackupSource {
     }
   }
 
-  async restore(id: string, { content }: Parameters<BackupSource['restore']>[1]) {
-    const { probe } = this
+  async restore(
+    id: string,
+    { content }: Parameters<BackupSource['restore']>[1],
+    { restored }: Parameters<BackupSource['restore']>[2]
+  ) {
+    const { probe, db } = this
     probe.calls.push(`restore ${id}`)
     await probe.holdRestore
     const beside = `${this.#file(id)}.beside`
@@ -147,17 +160,26 @@ class ProbeSource implements BackupSource {
     }
     await pipeline(content, createWriteStream(beside))
     await rename(beside, this.#file(id))
+    probe.calls.push(`exchanged ${id}`)
+    await probe.holdExchanged
+    // As a source that exchanges nothing never does.
+    if (this.kind === 'volume') return
+    await db.transaction(async tx => await restored(tx))
+    probe.calls.push(`serving ${id}`)
+    await probe.holdServing
   }
 
   restoresBeside() {
     return this.probe.beside
   }
 
-  async settle(id: string, what: 'backup' | 'restore' | 'check') {
-    this.probe.calls.push(`settle ${what} ${id}`)
+  async settle(...[id, what, { restored }]: Parameters<BackupSource['settle']>) {
+    const { probe, db } = this
+    probe.calls.push(`settle ${what} ${id}`)
     // A drill may end while something is restored.
     if (what !== 'restore') return
-    await this.probe.holdSettle
+    await probe.holdSettle
+    if (probe.isExchanged) await db.transaction(async tx => await restored?.(tx))
     await rm(`${this.#file(id)}.beside`, { force: true })
   }
 

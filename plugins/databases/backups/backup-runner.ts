@@ -5,6 +5,8 @@ import type {
   Dump,
   DumpOptions,
   RemovedResource,
+  RestoreWork,
+  SettleWork,
   StoredDump
 } from 'busbar/api/backups'
 import type { EngineDiskReader } from 'busbar/api/builds'
@@ -77,7 +79,7 @@ export class BackupRunner {
     }
   }
 
-  async restore(id: string, dump: StoredDump, { signal, say }: BackupWork): Promise<void> {
+  async restore(id: string, dump: StoredDump, { signal, say, restored }: RestoreWork): Promise<void> {
     const { board, db, servers, images, store, log } = this.parts
     const { runtime, side, files } = this.#tools()
     const row = await db.transaction(
@@ -138,8 +140,15 @@ export class BackupRunner {
     })
     const switched = await store.find(id)
     if (switched === undefined) return
-    await this.#serve(switched, { say, signal })
-    await store.update(id, { former_volume: null })
+    try {
+      await this.#serve(switched, { say, signal })
+    } catch (error) {
+      // One that is cut off may serve all the same: `settleRestore` looks.
+      signal.throwIfAborted()
+      await this.#goBack(id, row.volume)
+      throw error
+    }
+    await this.#keepRestored(id, restored)
     // What cannot be removed now, `settleRestore` tries again: what was restored serves.
     await runtime.removeVolume(row.volume).catch((error: unknown) => {
       log.warn({ err: error, databaseId: id }, 'the volume from before a restore could not be removed')
@@ -160,6 +169,19 @@ export class BackupRunner {
         say(provisioner.reasonOf(row, error))
         await clock.sleep(againMs, signal)
       }
+  }
+
+  /** Nothing leads back from here: the record of the restore says so in the same transaction, and it is not done again. */
+  async #keepRestored(id: string, restored: SettleWork['restored']): Promise<void> {
+    const { db, store } = this.parts
+    await db.transaction(async tx => {
+      await store.update(id, { former_volume: null }, tx)
+      await restored?.(tx)
+    })
+  }
+
+  async #goBack(id: string, volume: string): Promise<void> {
+    await this.parts.store.update(id, { volume, former_volume: null, container_id: null })
   }
 
   /** Into a server that is thrown away, whatever comes of it. */
@@ -247,7 +269,7 @@ export class BackupRunner {
     )
   }
 
-  async settleRestore(id: string, signal: AbortSignal): Promise<void> {
+  async settleRestore(id: string, { signal, restored }: SettleWork): Promise<void> {
     const { store, board, provisioner } = this.parts
     const found = await store.find(id)
     if (found?.task !== 'restore') return
@@ -256,7 +278,7 @@ export class BackupRunner {
     await side.close(found, 'source')
     await files.close(found)
     if (found.former_volume !== null)
-      await store.update(id, { volume: found.former_volume, former_volume: null, container_id: null })
+      await this.#settleSwitch(found, found.former_volume, { signal, restored })
     const row = (await store.find(id)) ?? found
     const before = row.status_before ?? 'running'
     const failure = await this.#failureOf(row, signal, async () => {
@@ -272,6 +294,21 @@ export class BackupRunner {
       failure === null ? status : 'failed',
       failure === null ? {} : { status_detail: failure }
     )
+  }
+
+  /** Cut off behind the switch: what the new server was given since is in no other volume, so the old one is for where it does not serve. */
+  async #settleSwitch(row: DatabaseRow, former: string, { signal, restored }: SettleWork): Promise<void> {
+    const { provisioner, log } = this.parts
+    try {
+      await provisioner.provision(row, signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      if (isPassing(error)) throw error
+      log.warn({ err: error, databaseId: row.id }, 'what was restored does not serve: what was there is back')
+      await this.#goBack(row.id, former)
+      return
+    }
+    await this.#keepRestored(row.id, restored)
   }
 
   /** Why its server does not serve, or null. Rejects where that may change: it is settled again. */

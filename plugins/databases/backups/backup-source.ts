@@ -7,6 +7,8 @@ import type {
   Dump,
   DumpOptions,
   RemovedResource,
+  RestoreWork,
+  SettleWork,
   SourceSpace,
   StoredDump
 } from 'busbar/api/backups'
@@ -87,7 +89,7 @@ export class DatabaseBackupSource implements BackupSource {
     return await (await this.parts.runner()).dump(id, options, work)
   }
 
-  async restore(id: string, dump: StoredDump, work: BackupWork): Promise<void> {
+  async restore(id: string, dump: StoredDump, work: RestoreWork): Promise<void> {
     await (await this.parts.runner()).restore(id, dump, work)
   }
 
@@ -103,14 +105,10 @@ export class DatabaseBackupSource implements BackupSource {
     return await (await this.parts.runner()).check(of, dump, work)
   }
 
-  async settle(
-    id: string,
-    what: 'backup' | 'restore' | 'check',
-    work: Pick<BackupWork, 'signal'>
-  ): Promise<void> {
+  async settle(id: string, what: 'backup' | 'restore' | 'check', work: SettleWork): Promise<void> {
     const runner = await this.parts.runner()
     if (what === 'backup') await runner.settleBackup(id, work.signal)
-    else if (what === 'restore') await runner.settleRestore(id, work.signal)
+    else if (what === 'restore') await runner.settleRestore(id, work)
     else await runner.settleCheck(id)
   }
 

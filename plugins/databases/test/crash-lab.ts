@@ -8,11 +8,12 @@ import { type Lab, removeAll } from './lab.js'
 
 export const longMs = 420_000
 
-/** Runs a platform on this state until what it says matches, and kills it there; the path of the database. */
+/** Runs a platform on this state until what it says matches, and `then` is over, and kills it there; the path of the database. */
 export async function killedAt(
   state: TestKernel['state'],
   asked: { readonly path: string; readonly post: string; readonly body: object },
-  moment: RegExp
+  moment: RegExp,
+  then: () => Promise<void> = async () => {}
 ): Promise<string> {
   const child = spawn(
     process.execPath,
@@ -31,7 +32,9 @@ export async function killedAt(
       if (!line.startsWith('{')) continue
       const said = JSON.parse(line) as { path?: string; begun?: number; detail?: string }
       if (said.path !== undefined) path = said.path
-      if (said.detail !== undefined && moment.test(said.detail)) return path
+      if (said.detail === undefined || !moment.test(said.detail)) continue
+      await then()
+      return path
     }
     throw new Error(`it ended, or took too long, before it said ${moment}`)
   } finally {

@@ -1,10 +1,14 @@
+import { once } from 'node:events'
 import { containerRuntime } from 'busbar/api/containers'
 import { createTestKernel, type TestKernel, until } from 'busbar/sdk/testing'
+import Docker from 'dockerode'
+import pg from 'pg'
 import { test } from 'tap'
 import { requireDatabaseImages } from '../../../lab/database-images.js'
 import { rotatingSample } from '../../../scripts/rotating-sample.mjs'
 import { goOn, killedAt, longMs, projectOf } from './crash-lab.js'
 import { createDatabase, runIn } from './lab.js'
+import { untilEnded } from './postgres-lab.js'
 
 test('a database that was being made when the platform was killed is made by the next one', async t => {
   if (!(await requireDatabaseImages(t))) return
@@ -100,3 +104,82 @@ for (const [when, moment] of restoreMoments.filter(([when]) => chosen.has(when))
       longMs
     )
   })
+
+/** As an application of its project does it that finds the server again: as soon as that takes it, whatever the platform is at. */
+async function written({ database }: TestKernel['state'], id: string, password: string): Promise<void> {
+  const platform = new pg.Client({ connectionString: database.url })
+  await platform.connect()
+  try {
+    const { rows } = await platform.query<{ container_id: string }>(
+      'select container_id from databases.database where id = $1',
+      [id]
+    )
+    const container = new Docker().getContainer(rows[0]?.container_id ?? '')
+    const write = async (): Promise<boolean> => {
+      const program = await container.exec({
+        Cmd: [
+          'psql',
+          '-h',
+          '127.0.0.1',
+          '-U',
+          'postgres',
+          '-d',
+          'shop',
+          '-c',
+          'insert into kept values (-1)'
+        ],
+        Env: [`PGPASSWORD=${password}`],
+        AttachStdout: true
+      })
+      const output = await program.start({})
+      output.resume()
+      await once(output, 'end')
+      return (await program.inspect()).ExitCode === 0
+    }
+    await until(async () => await write().catch(() => false), 'the server to take a row', longMs)
+  } finally {
+    await platform.end()
+  }
+}
+
+test('a row that what was restored has taken stays when the platform is killed behind it', async t => {
+  if (!(await requireDatabaseImages(t))) return
+  const first = await createTestKernel()
+  const lab = await projectOf(first)
+  const made = await createDatabase(lab, { type: 'postgres', version: '15' })
+  const { body } = await lab.ann.get(`${made.path}/credentials/reveal`)
+  const { password } = body.credentials
+  const sqlOn = async (k: TestKernel, text: string) =>
+    await runIn(
+      k,
+      made.id,
+      ['psql', '-h', '127.0.0.1', '-U', 'postgres', '-d', 'shop', '-A', '-t', '-q', '-c', text],
+      { PGPASSWORD: password }
+    )
+  await sqlOn(first, 'create table kept as select generate_series(1, 1000) as n')
+  await lab.ann.post(`${made.path}/backups`)
+  const backup = await untilEnded(lab.ann, made.path, 'backups')
+  t.equal(backup.status, 'succeeded', backup.log)
+  const { state } = first
+  await first.stop()
+  await killedAt(
+    state,
+    { path: made.path, post: `${made.path}/restore`, body: { backup_id: backup.id } },
+    /-vol-[0-9a-f]{8} with a container/,
+    async () => await written(state, made.id, password)
+  )
+  const k = await goOn(t, state)
+  const ann = await k.as.session('ann')
+  t.match(await untilEnded(ann, made.path, 'restores'), { status: 'succeeded' })
+  await until(async () => (await ann.get(made.path)).body.status === 'running', 'it to run', longMs)
+  t.equal(await sqlOn(k, 'select count(*) from kept where n = -1'), '1')
+  t.equal(await sqlOn(k, 'select count(*) from kept'), '1001')
+  const runtime = k.service(containerRuntime)
+  await until(
+    async () =>
+      (await runtime.list({ databaseId: made.id })).length === 1 &&
+      (await runtime.volumes({ databaseId: made.id })).length === 1,
+    'nothing to stay beside it',
+    longMs
+  )
+})

@@ -28,7 +28,7 @@ const sourceOf = (): BackupSource => {
   if (found === undefined) throw new Error('nobody contributes volumes')
   return found
 }
-const work = () => ({ signal: new AbortController().signal, say: () => {} })
+const work = () => ({ signal: new AbortController().signal, say: () => {}, restored: async () => {} })
 const stored = (tar: Buffer) => ({
   format: 'tar',
   databases: [],
