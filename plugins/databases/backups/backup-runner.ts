@@ -7,7 +7,7 @@ import type {
   RemovedResource,
   StoredDump
 } from 'busbar/api/backups'
-import type { EngineDiskReader } from 'busbar/api/builds'
+import { type EngineDiskReader, whileThereIsRoom } from 'busbar/api/builds'
 import type { ContainerRuntime } from 'busbar/api/containers'
 import type { Clock, Database, Log, OptionalHandle } from 'busbar/sdk'
 import type { DumpChoice } from '../api.js'
@@ -17,7 +17,6 @@ import type { DatabaseRow } from '../records/database-row.js'
 import type { DatabaseStore } from '../records/database-store.js'
 import type { SealedCredentials } from '../records/sealed-credentials.js'
 import { checkVolumeOf, isCheckVolume, nextVolumeOf } from '../records/slug.js'
-import { whileThereIsRoom } from '../servers/disk-watch.js'
 import { FileServers, filesFormat } from '../servers/file-servers.js'
 import type { ImageSource } from '../servers/image-source.js'
 import { isPassing, type Provisioner } from '../servers/provisioner.js'

@@ -11,12 +11,11 @@ import type {
   SourceSpace,
   StoredDump
 } from 'busbar/api/backups'
-import type { ContainerRuntime } from 'busbar/api/containers'
+import { type ContainerRuntime, checkedTar } from 'busbar/api/containers'
 import type { Clock, Database } from 'busbar/sdk'
 import type { DiscardedVolumes } from '../discarded-volumes.js'
 import type { EngineVolumeStore } from '../engine-volume-store.js'
 import { sparePrefix } from '../volume-name.js'
-import { checkedTar } from './checked-tar.js'
 import { type SeenVolume, volumeById } from './volume-look.js'
 import type { WorkRow, WorkStore } from './work-store.js'
 
