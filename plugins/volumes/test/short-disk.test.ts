@@ -36,8 +36,16 @@ test('a volume is restored only as long as the disk of the engine has room for o
 
   const of = { id, projectId: lab.projectId, name: 'data', slug: 's', engine: 'volume', version: '' }
   for (const [what, begin] of [
-    ['a restore', async (content: Readable): Promise<unknown> => await source.restore(id, { ...stored(tar), content }, work())],
-    ['a drill', async (content: Readable): Promise<unknown> => await source.check(of, { ...stored(tar), content }, work())]
+    [
+      'a restore',
+      async (content: Readable): Promise<unknown> =>
+        await source.restore(id, { ...stored(tar), content }, work())
+    ],
+    [
+      'a drill',
+      async (content: Readable): Promise<unknown> =>
+        await source.check(of, { ...stored(tar), content }, work())
+    ]
   ] as const) {
     let free = async (): Promise<void> => {}
     const content = Readable.from(
