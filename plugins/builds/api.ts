@@ -3,6 +3,8 @@ import type { Variable } from 'busbar/api/environment'
 import type { ImageInfo, StepProgress } from 'busbar/api/images'
 import { extensionPoint, type Problem, type SecretScope, service } from 'busbar/sdk'
 
+export { mebibytes, whileThereIsRoom } from './disk/short-disk.js'
+
 /** One line of a build: what the record keeps and the `build-logs` channel carries. */
 export interface BuildLogLine {
   readonly level: 'debug' | 'info' | 'warning' | 'error'

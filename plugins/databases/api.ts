@@ -129,8 +129,14 @@ export interface DatabaseEngine {
   ): Readonly<Record<string, string>>
   /** Where its volume is mounted. */
   dataPath(database: Pick<EngineDatabase, 'version' | 'dataDir'>): string
-  /** `isEmpty`: without the database and the user that it usually begins with, as a restore makes them. */
-  container(database: EngineDatabase, options: { readonly isEmpty: boolean }): EngineContainer
+  /**
+   * `isEmpty`: without the database and the user that it usually begins with, as a restore makes them. `isAside`: not to serve, but to be
+   * read, filled or compared; what a server does by itself at its times would be done twice, or change what is compared.
+   */
+  container(
+    database: EngineDatabase,
+    options: { readonly isEmpty: boolean; readonly isAside?: boolean }
+  ): EngineContainer
   /** A query over TCP in its container, which ends with 0 where the server answers. Null: that its port takes connections is all that can be asked. */
   ready(database: EngineDatabase): EngineCommand | null
   /** Values are escaped as URLs need it. Null of an engine that has none. */

@@ -3,6 +3,7 @@ import { events } from './events.js'
 import { singletons } from './jobs.js'
 import { createVolumes } from './migrations/001-create-volumes.js'
 import { addBackupWork } from './migrations/002-add-backup-work.js'
+import { identifyBackupWork } from './migrations/003-identify-backup-work.js'
 import { resources } from './resources.js'
 import { routes } from './routes.js'
 import { needs, startVolumes, volumeContributions } from './volumes.js'
@@ -10,7 +11,7 @@ import { needs, startVolumes, volumeContributions } from './volumes.js'
 export default definePlugin({
   id: 'volumes',
   needs,
-  migrations: [createVolumes, addBackupWork],
+  migrations: [createVolumes, addBackupWork, identifyBackupWork],
   start: startVolumes,
   contributes: volumeContributions,
   resources,

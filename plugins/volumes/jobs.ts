@@ -8,4 +8,10 @@ export function singletons(singleton: SingletonDeclarer<Volumes>): void {
       await discarded.keepRemoving(signal)
     }
   })
+  singleton({
+    name: 'left-work',
+    run: async ({ signal }, { leftWork }) => {
+      await leftWork.run(signal)
+    }
+  })
 }

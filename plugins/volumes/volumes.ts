@@ -5,10 +5,13 @@ import {
   applicationTeardown
 } from 'busbar/api/applications'
 import { backupKeeper, backupSources } from 'busbar/api/backups'
+import { engineDisk } from 'busbar/api/builds'
 import { containerRuntime } from 'busbar/api/containers'
 import { containerParts, deployGates, mountPathSources, mountPaths } from 'busbar/api/deployments'
 import { type Contributor, kernel, optional, type StartContext } from 'busbar/sdk'
+import { LeftWork } from './backup/left-work.js'
 import { VolumeBackups } from './backup/volume-backups.js'
+import { WorkStore } from './backup/work-store.js'
 import { DiscardedVolumes } from './discarded-volumes.js'
 import { EngineVolumeStore } from './engine-volume-store.js'
 import { VolumeRemoval } from './volume-removal.js'
@@ -25,7 +28,8 @@ export const needs = {
   applications: applicationRegistry,
   control: applicationControl,
   mountPaths,
-  keeper: optional(backupKeeper)
+  keeper: optional(backupKeeper),
+  disk: optional(engineDisk)
 }
 
 /** The running plugin. */
@@ -34,6 +38,7 @@ export interface Volumes {
   readonly discarded: DiscardedVolumes
   readonly removal: VolumeRemoval
   readonly backups: VolumeBackups
+  readonly leftWork: LeftWork
 }
 
 export function startVolumes({ use, log }: StartContext<typeof needs, unknown>): Volumes {
@@ -41,9 +46,12 @@ export function startVolumes({ use, log }: StartContext<typeof needs, unknown>):
   const engineVolumes = new EngineVolumeStore(use.db)
   const discarded = new DiscardedVolumes({ ...use, store: engineVolumes, log })
   const sizes = new VolumeSizes({ ...use, store, log })
+  const work = new WorkStore(use.db)
+  const backups = new VolumeBackups({ ...use, store: work, engineVolumes, discarded })
   return {
     discarded,
-    backups: new VolumeBackups({ ...use, engineVolumes, discarded }),
+    backups,
+    leftWork: new LeftWork({ ...use, store: work, backups, log }),
     removal: new VolumeRemoval({ ...use, store: engineVolumes }),
     volumes: new VolumeService({ ...use, store, engineVolumes, discarded, sizes, log })
   }

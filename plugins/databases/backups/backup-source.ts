@@ -21,6 +21,7 @@ import type { DatabaseService } from '../records/database-service.js'
 import type { DatabaseStore } from '../records/database-store.js'
 import type { SealedCredentials } from '../records/sealed-credentials.js'
 import { volumeOf } from '../records/slug.js'
+import { fileFormats } from '../servers/file-formats.js'
 import type { BackupRunner } from './backup-runner.js'
 
 interface BackupSourceParts {
@@ -98,7 +99,8 @@ export class DatabaseBackupSource implements BackupSource {
    * the present server is stopped.
    */
   restoresBeside({ format, databases }: Pick<StoredDump, 'format' | 'databases'>): boolean {
-    return format !== 'tar' && format !== 'command-tar' && databases.length === 0
+    const isOfFiles = Object.values<string>(fileFormats).includes(format)
+    return !isOfFiles && databases.length === 0
   }
 
   async check(of: RemovedResource, dump: StoredDump, work: BackupWork): Promise<CheckFacts> {

@@ -4,9 +4,12 @@ import { checkedPassword, checkedUser } from './credential-rules.js'
 import { choiceEnv } from './dump-choice.js'
 import { olderMajor } from './version.js'
 
-/** The password is read from the environment: neither shell nor program gets it as an argument. */
+/**
+ * At the container's own name: the server that its image runs first, to make the user, is at 127.0.0.1 alone, and is ended then. The
+ * password is read from the environment: neither shell nor program gets it as an argument.
+ */
 const signIn =
-  "const server = connect('mongodb://127.0.0.1:27017/admin?serverSelectionTimeoutMS=5000'); server.auth(process.env.BUSBAR_USER, process.env.BUSBAR_PASSWORD);"
+  "const server = connect(`mongodb://${require('os').hostname()}:27017/admin?serverSelectionTimeoutMS=5000`); server.auth(process.env.BUSBAR_USER, process.env.BUSBAR_PASSWORD);"
 const ours = "!['admin', 'config', 'local'].includes(name)"
 const eachName = 'server.adminCommand({ listDatabases: 1, nameOnly: true }).databases.map(({ name }) => name)'
 
@@ -16,7 +19,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 (umask 077; printf 'password: %s\\n' "$BUSBAR_QUOTED" > "$folder/config.yml")
 `
-const connection = `--config="$folder/config.yml" --host=127.0.0.1 --port=27017 --username="$BUSBAR_USER" --authenticationDatabase=admin --quiet`
+const connection = `--config="$folder/config.yml" --host="$(cat /etc/hostname)" --port=27017 --username="$BUSBAR_USER" --authenticationDatabase=admin --quiet`
 
 /** One is dumped alone. Of several, or all but some, all are dumped, and a restore takes those that are meant. */
 const dumpScript = `${withConfig}
@@ -65,11 +68,13 @@ export const engine: DatabaseEngine = {
     password: checkedPassword('password', wanted.password) ?? password()
   }),
   dataPath: () => '/data/db',
-  container: ({ credentials }) => ({
+  container: ({ credentials }, { isAside = false }) => ({
     env: {
       MONGO_INITDB_ROOT_USERNAME: credentials.username ?? '',
       MONGO_INITDB_ROOT_PASSWORD: credentials.password ?? ''
-    }
+    },
+    // Documents whose time is over are removed by the one that serves.
+    ...(isAside && { command: ['--setParameter', 'ttlMonitorEnabled=false'] })
   }),
   ready: database => shell('server.adminCommand({ ping: 1 }).ok === 1 || quit(1);', database),
   connectionString: ({ credentials: { username = '', password = '' }, port }, host) =>

@@ -63,21 +63,38 @@ if [ $# -gt 0 ]; then
   "$dumper" --host=127.0.0.1 --port=3306 --protocol=tcp --user=root --single-transaction --quick --routines --triggers --events --hex-blob --databases "$@"
 fi
 if [ "$BUSBAR_CHOICE" != only ]; then
-  isMaria=no
-  case $client in *mariadb) isMaria=yes ;; esac
   hex=
-  roles="''"
-  if [ $isMaria = yes ]; then
-    roles=is_role
-    sql -e "select concat('create role if not exists ', quote(user), ';') from mysql.user where is_role = 'Y'"
-  else
-    hex='set session print_identified_with_as_hex = on;'
+  others="user not in ('root','mysql','mysql.sys','mysql.session','mysql.infoschema','mariadb.sys','healthcheck','')"
+  account="quote(user), '@', quote(host)"
+  server=$(sql -e 'select version()')
+  case $server in
+    *MariaDB*)
+      # PUBLIC is among them once anything was granted to it, and is made by nobody.
+      sql -e "select concat('create role if not exists ', quote(user), ';') from mysql.user where is_role = 'Y' and user <> 'PUBLIC'"
+      create=$(sql -e "select concat('show create user ', $account, ';') from mysql.user where is_role <> 'Y' and $others")
+      grants=$(sql -e "select concat('show grants for ', if(is_role = 'Y', quote(user), concat($account)), ';') from mysql.user where $others order by is_role <> 'Y'")
+      ;;
+    *)
+      # Any account may be a role. One that is granted to others by default is told with them, and has to be there before.
+      order=
+      roles=$(sql -e "select table_name from information_schema.tables where table_schema = 'mysql' and table_name = 'default_roles'")
+      [ -z "$roles" ] || order='order by exists (select 1 from mysql.default_roles d where d.user = u.user and d.host = u.host)'
+      create=$(sql -e "select concat('show create user ', $account, ';') from mysql.user u where $others $order")
+      grants=$(sql -e "select concat('show grants for ', $account, ';') from mysql.user u where $others")
+      # Older servers have no such variable, and write what is told as it is.
+      variable=$(sql -e "show variables like 'print_identified_with_as_hex'")
+      [ -z "$variable" ] || hex='set session print_identified_with_as_hex = on;'
+      ;;
+  esac
+  # Asked for first, and written then: of a pipe only its last program is seen to fail.
+  if [ -n "$create" ]; then
+    told=$(printf '%s\\n' "$hex$create" | sql)
+    printf '%s\\n' "$told" | sed -e 's/^CREATE USER /CREATE USER IF NOT EXISTS /' -e 's/$/;/'
   fi
-  users="from mysql.user where $roles <> 'Y' and user not in ('root','mysql','mysql.sys','mysql.session','mysql.infoschema','mariadb.sys','healthcheck','')"
-  create=$(sql -e "select concat('show create user ', quote(user), '@', quote(host), ';') $users")
-  grants=$(sql -e "select concat('show grants for ', quote(user), '@', quote(host), ';') $users")
-  [ -z "$create" ] || printf '%s\\n' "$hex$create" | sql | sed -e 's/^CREATE USER /CREATE USER IF NOT EXISTS /' -e 's/$/;/'
-  [ -z "$grants" ] || printf '%s\\n' "$grants" | sql | sed 's/$/;/'
+  if [ -n "$grants" ]; then
+    told=$(printf '%s\\n' "$grants" | sql)
+    printf '%s\\n' "$told" | sed 's/$/;/'
+  fi
 fi
 printf "flush privileges;\\nselect '${restoredMark}';\\n"
 `
@@ -145,7 +162,7 @@ export function mysqlDialect(prefix: 'MYSQL' | 'MARIADB'): DatabaseEngine {
       }
     },
     dataPath: () => '/var/lib/mysql',
-    container: ({ credentials }, { isEmpty }) => ({
+    container: ({ credentials }, { isEmpty, isAside = false }) => ({
       env: {
         [`${prefix}_ROOT_PASSWORD`]: credentials.root_password ?? '',
         ...(!isEmpty && {
@@ -153,7 +170,9 @@ export function mysqlDialect(prefix: 'MYSQL' | 'MARIADB'): DatabaseEngine {
           [`${prefix}_USER`]: credentials.user ?? '',
           [`${prefix}_PASSWORD`]: credentials.password ?? ''
         })
-      }
+      },
+      // What it is told to do at its times, the one that serves does.
+      ...(isAside && { command: ['--event-scheduler=OFF'] })
     }),
     ready: database => script(`set -eu\n${client}\nsql --connect-timeout=5 -e 'select 1'`, database),
     connectionString: ({ credentials: { user = '', password = '', database = '' }, port }, host) =>

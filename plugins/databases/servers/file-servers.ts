@@ -1,8 +1,9 @@
 import { posix } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Dump } from 'busbar/api/backups'
-import type { ContainerRuntime } from 'busbar/api/containers'
+import { type ContainerRuntime, checkedTar } from 'busbar/api/containers'
 import type { DatabaseRow } from '../records/database-row.js'
+import { filesFormat } from './file-formats.js'
 import { removeNamed } from './provisioner.js'
 import { type ServerContainer, stopGraceSeconds } from './server-container.js'
 import { type SideServer, sideName } from './side-servers.js'
@@ -22,10 +23,6 @@ interface FilesWish {
   readonly imageName: string
 }
 
-/** How the content of a database without dumps is written: its files, or what a command has made. */
-export const filesFormat = ({ backup_mode: mode }: Pick<DatabaseRow, 'backup_mode'>): string =>
-  mode === 'command' ? 'command-tar' : 'volume-tar'
-
 /** Databases whose data is files: they are packed while nothing writes to them, or by a command that the user has given. */
 export class FileServers {
   constructor(
@@ -37,14 +34,12 @@ export class FileServers {
     const format = filesFormat(row)
     if (row.backup_mode === 'command') {
       await this.#command(containerId, row, row.backup_command ?? '', signal, true)
-      const content = await this.runtime.getFiles(containerId, commandFolder, { signal })
-      return { format, content, end: async () => ({ rows: null }) }
+      const files = await this.runtime.getFiles(containerId, commandFolder, { signal })
+      return dumpOf(format, checkedTar(files, posix.basename(commandFolder)))
     }
     say('stopping the server: its files are packed while nothing writes to them')
     await this.runtime.stop(containerId, stopGraceSeconds)
-    const content = await this.runtime.readVolume(row.volume, { signal })
-    // It fails where its end is missing.
-    return { format, content, end: async () => ({ rows: null }) }
+    return dumpOf(format, checkedTar(await this.runtime.readVolume(row.volume, { signal })))
   }
 
   /** Into a new volume. */
@@ -58,7 +53,7 @@ export class FileServers {
     await runtime.ensureVolume(volume, { projectId: row.project_id, databaseId: row.id })
     say('restoring into a volume of its own')
     if (row.backup_mode !== 'command') {
-      await runtime.fillVolume(volume, content, { signal })
+      await runtime.fillVolume(volume, checkedTar(content).content, { signal })
       return
     }
     const network = await runtime.ensureBuildNetwork(row.project_id)
@@ -73,7 +68,8 @@ export class FileServers {
     })
     await runtime.start(containerId)
     await this.servers.untilReady(runtime, row, containerId, signal)
-    await runtime.putFiles(containerId, posix.dirname(commandFolder), content, { signal })
+    const { dir, base } = posix.parse(commandFolder)
+    await runtime.putFiles(containerId, dir, checkedTar(content, base).content, { signal })
     await this.#command(containerId, row, row.restore_command ?? '', signal, false)
     await removeNamed(runtime, row, name)
   }
@@ -109,3 +105,13 @@ export class FileServers {
       )
   }
 }
+
+/** What a restore would refuse is no backup. */
+const dumpOf = (format: string, { content, check }: ReturnType<typeof checkedTar>): Dump => ({
+  format,
+  content,
+  end: async () => {
+    if (!check.isWhole) throw new Error('the archive of its files is not whole')
+    return { rows: null }
+  }
+})

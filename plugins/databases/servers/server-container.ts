@@ -26,6 +26,8 @@ interface ServerWish {
   readonly volume: string
   /** Without what a server usually begins with: for a restore. */
   readonly isEmpty: boolean
+  /** See `DatabaseEngine.container`. */
+  readonly isAside?: boolean
 }
 
 const askEveryMs = 300
@@ -54,10 +56,10 @@ export class ServerContainer {
   async create(
     runtime: ContainerRuntime,
     row: DatabaseRow,
-    { name, network, imageName, volume, isEmpty }: ServerWish
+    { name, network, imageName, volume, isEmpty, isAside = false }: ServerWish
   ): Promise<string> {
     const { engine, database } = await this.engineOf(row)
-    const { env, command, entrypoint, stopSignal } = engine.container(database, { isEmpty })
+    const { env, command, entrypoint, stopSignal } = engine.container(database, { isEmpty, isAside })
     const containerId = await runtime.create({
       name,
       image: imageName,

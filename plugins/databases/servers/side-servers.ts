@@ -51,7 +51,8 @@ export class SideServers {
       network,
       imageName,
       volume,
-      isEmpty
+      isEmpty,
+      isAside: true
     })
     await runtime.start(containerId)
     await servers.untilReady(runtime, row, containerId, signal)

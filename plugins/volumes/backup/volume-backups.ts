@@ -1,21 +1,24 @@
 import type { ApplicationControl } from 'busbar/api/applications'
 import type { BackupKeeper, BackupSource } from 'busbar/api/backups'
+import type { EngineDiskReader } from 'busbar/api/builds'
 import type { ContainerRuntime } from 'busbar/api/containers'
-import type { Clock, Database, Tx } from 'busbar/sdk'
+import type { Clock, Database, OptionalHandle, Tx } from 'busbar/sdk'
 import type { DiscardedVolumes } from '../discarded-volumes.js'
 import type { EngineVolumeStore } from '../engine-volume-store.js'
 import { applicationOf } from './volume-look.js'
 import type { VolumeSource } from './volume-source.js'
-import { WorkStore } from './work-store.js'
+import type { WorkStore } from './work-store.js'
 
 interface VolumeBackupsParts {
   readonly db: Database
+  readonly store: WorkStore
   readonly engineVolumes: EngineVolumeStore
   readonly discarded: Pick<DiscardedVolumes, 'tell'>
   readonly runtime: ContainerRuntime
   readonly control: ApplicationControl
   readonly clock: Clock
-  readonly keeper: { get(): BackupKeeper | undefined }
+  readonly keeper: OptionalHandle<BackupKeeper>
+  readonly disk: OptionalHandle<EngineDiskReader>
 }
 
 export interface RemovedVolume {
@@ -28,12 +31,9 @@ const engine = 'volume'
 
 /** What backups ask of volumes. How one is made and restored is loaded with the first of them. */
 export class VolumeBackups implements BackupSource {
-  readonly #store: WorkStore
   #source: Promise<VolumeSource> | undefined
 
-  constructor(private readonly parts: VolumeBackupsParts) {
-    this.#store = new WorkStore(parts.db)
-  }
+  constructor(private readonly parts: VolumeBackupsParts) {}
 
   async find(...asked: Parameters<BackupSource['find']>) {
     return await (await this.#loaded()).find(...asked)
@@ -44,7 +44,7 @@ export class VolumeBackups implements BackupSource {
   async restore(...asked: Parameters<BackupSource['restore']>): Promise<void> {
     await (await this.#loaded()).restore(...asked)
   }
-  async settle(...[id, what]: Parameters<BackupSource['settle']>): Promise<void> {
+  async settle(id: string, what: Parameters<BackupSource['settle']>[1]): Promise<void> {
     await (await this.#loaded()).settle(id, what)
   }
   async check(...asked: Parameters<BackupSource['check']>) {
@@ -60,7 +60,7 @@ export class VolumeBackups implements BackupSource {
 
   /** Why nobody may start, stop or deploy an application now; null where they may. */
   async refuses(applicationId: string): Promise<string | null> {
-    const standing = await this.#store.standing(applicationId)
+    const standing = await this.parts.store.standing(applicationId)
     return standing === undefined
       ? null
       : `a ${standing.what} of its volume ${standing.name} is under way: try again when that has ended`
@@ -77,9 +77,7 @@ export class VolumeBackups implements BackupSource {
   }
 
   async #loaded(): Promise<VolumeSource> {
-    this.#source ??= import('./volume-source.js').then(
-      module => new module.VolumeSource({ ...this.parts, store: this.#store })
-    )
+    this.#source ??= import('./volume-source.js').then(module => new module.VolumeSource(this.parts))
     return await this.#source
   }
 }

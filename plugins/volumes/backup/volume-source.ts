@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Readable } from 'node:stream'
 import type { ApplicationControl } from 'busbar/api/applications'
 import type {
   BackupResource,
@@ -11,12 +12,12 @@ import type {
   SourceSpace,
   StoredDump
 } from 'busbar/api/backups'
-import type { ContainerRuntime } from 'busbar/api/containers'
-import type { Clock, Database } from 'busbar/sdk'
+import { type EngineDiskReader, whileThereIsRoom } from 'busbar/api/builds'
+import { type ContainerRuntime, checkedTar } from 'busbar/api/containers'
+import { type Clock, type Database, isProblem, type OptionalHandle } from 'busbar/sdk'
 import type { DiscardedVolumes } from '../discarded-volumes.js'
 import type { EngineVolumeStore } from '../engine-volume-store.js'
 import { sparePrefix } from '../volume-name.js'
-import { checkedTar } from './checked-tar.js'
 import { type SeenVolume, volumeById } from './volume-look.js'
 import type { WorkRow, WorkStore } from './work-store.js'
 
@@ -28,6 +29,7 @@ interface VolumeSourceParts {
   readonly runtime: ContainerRuntime
   readonly control: ApplicationControl
   readonly clock: Clock
+  readonly disk: OptionalHandle<EngineDiskReader>
 }
 
 const engine = 'volume'
@@ -63,7 +65,8 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
 
   async dump(id: string, { quiesce }: DumpOptions, work: BackupWork): Promise<Dump> {
     const volume = await this.#existing(id)
-    if (quiesce) await this.#stand(volume, 'backup', null, work)
+    await this.#settleLeft(id)
+    if (quiesce) await this.#stand(await this.parts.store.begin(newWork(volume, 'backup', null)), work)
     const tar = await this.parts.runtime.readVolume(volume.engine_name, work)
     const { content, check } = checkedTar(tar)
     return {
@@ -81,19 +84,20 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
     const volume = await this.#existing(id)
     const { engineVolumes, runtime, store } = this.parts
     checkFormat(dump)
+    await this.#settleLeft(id)
     const spare = newSpareName(id)
     const mine = { projectId: volume.project_id, applicationId: volume.application_id }
     await engineVolumes.note(volume.application_id, [volume.engine_name, spare])
-    await store.begin(newWork(volume, 'restore', spare))
+    const row = await store.begin(newWork(volume, 'restore', spare))
     for (const name of [volume.engine_name, spare]) await runtime.ensureVolume(name, mine)
     const { content, check } = checkedTar(dump.content)
-    await runtime.fillVolume(spare, content, work)
+    await this.#fill(spare, content, work)
     work.say(`${check.files} files were unpacked beside the present ones`)
-    await this.#stand(volume, 'restore', spare, work)
+    await this.#stand(row, work)
     work.signal.throwIfAborted()
-    await store.note({ volume_id: id, what: 'restore' }, { is_exchanging: true })
+    await store.noteExchange(row, true)
     await runtime.exchangeVolumes(volume.engine_name, spare)
-    await store.note({ volume_id: id, what: 'restore' }, { is_exchanging: false })
+    await store.noteExchange(row, false)
     work.say('they have taken the place of those that were there')
   }
 
@@ -104,12 +108,13 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
     if (row === undefined) return
     const spare = row.spare_name
     if (spare !== null && row.is_exchanging) {
-      await runtime.exchangeVolumes(row.engine_name, spare, { isResumed: true })
-      await store.note(row, { is_exchanging: false })
+      await this.#finishExchange(row.engine_name, spare)
+      await store.noteExchange(row, false)
     }
-    if (row.has_stopped) await control.start(row.application_id)
     if (spare !== null) await this.#discard(spare)
-    await store.end(id, what)
+    if (!(await store.endsStop(row))) return
+    await control.start(row.application_id)
+    await store.end(row)
   }
 
   async check(of: RemovedResource, dump: StoredDump, work: BackupWork): Promise<CheckFacts> {
@@ -119,7 +124,7 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
     await runtime.removeVolume(name)
     try {
       await runtime.ensureVolume(name, { projectId: of.projectId })
-      await runtime.fillVolume(name, checkedTar(dump.content).content, work)
+      await this.#fill(name, checkedTar(dump.content).content, work)
       const { content, check } = checkedTar(await runtime.readVolume(name, work))
       for await (const _ of content);
       return { rows: check.files, detail: `${check.files} files` }
@@ -129,26 +134,43 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
   }
 
   async space(id: string): Promise<SourceSpace> {
-    const volume = await volumeById(this.parts.db, id)
-    return { used: volume?.size_bytes ?? null, free: null }
+    const { db, disk } = this.parts
+    const [volume, seen] = await Promise.all([volumeById(db, id), disk.get()?.read()])
+    return {
+      used: volume?.size_bytes ?? null,
+      free: seen === undefined ? null : Math.max(0, seen.freeBytes - seen.floorBytes)
+    }
+  }
+
+  /** What an earlier one could not put back is, before anything is begun: the engine was away then, or the plugin off. */
+  async #settleLeft(id: string): Promise<void> {
+    for (const what of ['restore', 'backup'] as const) await this.settle(id, what)
   }
 
   /** The application stands still: nobody writes to the volume from here on. Noted before, so that it is started again whatever happens. */
-  async #stand(
-    volume: SeenVolume,
-    what: WorkRow['what'],
-    spare: string | null,
-    { say }: BackupWork
-  ): Promise<void> {
+  async #stand(row: WorkRow, { say }: BackupWork): Promise<void> {
     const { store, control } = this.parts
-    const { id: volume_id, application_id: applicationId } = volume
-    await store.begin(newWork(volume, what, spare))
-    // From here on others are refused; who was let in before is seen here.
+    const { application_id: applicationId } = row
+    // Its row is there, so others are refused; who was let in before is seen here.
     const reason = await control.refusal(applicationId, owner)
     if (reason !== null) throw new Error(`the application cannot be stopped for it: ${reason}`)
-    await store.note({ volume_id, what }, { has_stopped: true })
+    const { isShared } = await store.noteStop(row)
     if (await control.stop(applicationId)) say('the application is stopped meanwhile')
-    else await store.note({ volume_id, what }, { has_stopped: false })
+    else if (isShared) say('the application is stopped already, for another volume of it')
+    else await store.noteIdle(row)
+  }
+
+  async #fill(name: string, content: Readable, { signal }: BackupWork): Promise<void> {
+    await whileThereIsRoom(this.parts, signal, async bounds => {
+      await this.parts.runtime.fillVolume(name, content, { signal: bounds })
+    })
+  }
+
+  /** Of volumes that are gone, with the application perhaps, nothing is left to finish. */
+  async #finishExchange(name: string, spare: string): Promise<void> {
+    await this.parts.runtime.exchangeVolumes(name, spare, { isResumed: true }).catch((error: unknown) => {
+      if (!isProblem(error) || error.code !== 'E_VOLUME_MISSING') throw error
+    })
   }
 
   /** Its files go when nothing has them any more. */
@@ -167,14 +189,16 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
   }
 }
 
-const newWork = (volume: SeenVolume, what: WorkRow['what'], spare: string | null): WorkRow => ({
+const newWork = (
+  volume: SeenVolume,
+  what: WorkRow['what'],
+  spare: string | null
+): Parameters<WorkStore['begin']>[0] => ({
   volume_id: volume.id,
   what,
   application_id: volume.application_id,
   engine_name: volume.engine_name,
-  has_stopped: false,
-  spare_name: spare,
-  is_exchanging: false
+  spare_name: spare
 })
 
 function checkFormat({ format: found }: StoredDump): void {

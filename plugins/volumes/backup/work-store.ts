@@ -1,7 +1,10 @@
-import type { Database, Tx } from 'busbar/sdk'
+import { randomUUID } from 'node:crypto'
+import type { Database } from 'busbar/sdk'
 
 /** What is done with a volume that has to be put back afterwards, whatever becomes of the platform. */
 export interface WorkRow {
+  /** Another one each time that something is begun. */
+  readonly id: string
   readonly volume_id: string
   readonly what: 'backup' | 'restore'
   readonly application_id: string
@@ -14,35 +17,86 @@ export interface WorkRow {
   readonly is_exchanging: boolean
 }
 
+type NewWork = Pick<WorkRow, 'volume_id' | 'what' | 'application_id' | 'engine_name' | 'spare_name'>
+
+const columns = 'id, volume_id, what, application_id, engine_name, has_stopped, spare_name, is_exchanging'
+const others = 'o.application_id = w.application_id and o.id <> w.id and o.has_stopped'
+
 export class WorkStore {
   constructor(private readonly db: Database) {}
 
-  async begin(row: WorkRow, tx?: Tx): Promise<void> {
-    await this.db.table<WorkRow>('backup_work', tx).insert(row).onConflict(['volume_id', 'what']).merge()
+  /** What an earlier one has stopped stays to be started. */
+  async begin(work: NewWork): Promise<WorkRow> {
+    const row: WorkRow = { id: randomUUID(), ...work, has_stopped: false, is_exchanging: false }
+    await this.db
+      .table<WorkRow>('backup_work')
+      .insert(row)
+      .onConflict(['volume_id', 'what'])
+      .merge(['id', 'application_id', 'engine_name', 'spare_name', 'is_exchanging'])
+    return row
   }
 
   async find(volumeId: string, what: WorkRow['what']): Promise<WorkRow | undefined> {
     const [row] = await this.db.sql<WorkRow>(
-      `
-      select volume_id, what, application_id, engine_name, has_stopped, spare_name, is_exchanging
-      from $schema.backup_work where volume_id = :volumeId and what = :what`,
+      `select ${columns} from $schema.backup_work where volume_id = :volumeId and what = :what`,
       { volumeId, what }
     )
     return row
   }
 
-  async note(
-    { volume_id, what }: Pick<WorkRow, 'volume_id' | 'what'>,
-    changes: Partial<Pick<WorkRow, 'has_stopped' | 'is_exchanging'>>
-  ): Promise<void> {
-    await this.db.table<WorkRow>('backup_work').where({ volume_id, what }).update(changes)
+  /** Whatever has not been put back. */
+  async left(): Promise<readonly WorkRow[]> {
+    return await this.db.sql<WorkRow>(`select ${columns} from $schema.backup_work order by volume_id, what`)
   }
 
-  async end(volumeId: string, what: WorkRow['what']): Promise<void> {
-    await this.db.sql('delete from $schema.backup_work where volume_id = :volumeId and what = :what', {
-      volumeId,
-      what
+  async noteExchange({ id }: Pick<WorkRow, 'id'>, isExchanging: boolean): Promise<void> {
+    await this.db.sql('update $schema.backup_work set is_exchanging = :isExchanging where id = :id', {
+      id,
+      isExchanging
     })
+  }
+
+  /** Before the application is stopped. Answers whether that was done for another volume of it already. */
+  async noteStop({ id }: Pick<WorkRow, 'id'>): Promise<{ readonly isShared: boolean }> {
+    const [noted] = await this.db.sql<{ readonly isShared: boolean }>(
+      `
+      update $schema.backup_work w set has_stopped = true where w.id = :id
+      returning exists (select 1 from $schema.backup_work o where ${others}) as "isShared"`,
+      { id }
+    )
+    return noted ?? { isShared: false }
+  }
+
+  /** It did not run, and is not started again; but for one that was stopped for another volume of it. */
+  async noteIdle({ id }: Pick<WorkRow, 'id'>): Promise<void> {
+    await this.db.sql(
+      `
+      update $schema.backup_work w set has_stopped = exists (select 1 from $schema.backup_work o where ${others})
+      where w.id = :id`,
+      { id }
+    )
+  }
+
+  /**
+   * Whether the application is to be started now: it may stand still for another volume of it as well, and whoever ends last starts it. A
+   * row that has nothing to start any more is gone.
+   */
+  async endsStop({ id, application_id: applicationId }: WorkRow): Promise<boolean> {
+    return await this.db.transaction(async tx => {
+      const rows = await this.db.sql<Pick<WorkRow, 'id' | 'has_stopped'>>(
+        'select id, has_stopped from $schema.backup_work where application_id = :applicationId order by id for update',
+        { applicationId },
+        tx
+      )
+      const isDue = rows.some(row => row.id === id && row.has_stopped)
+      if (isDue && !rows.some(row => row.id !== id && row.has_stopped)) return true
+      await this.db.sql('delete from $schema.backup_work where id = :id', { id }, tx)
+      return false
+    })
+  }
+
+  async end({ id }: Pick<WorkRow, 'id'>): Promise<void> {
+    await this.db.sql('delete from $schema.backup_work where id = :id', { id })
   }
 
   /** Why its container stays as it is for now: the name of the volume, and what is done with it. */

@@ -1,46 +1,12 @@
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
-import { type BackupSource, backupSources } from 'busbar/api/backups'
-import { type Contributions, definePlugin } from 'busbar/sdk'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { pack } from 'tar-stream'
 import { requireEngine } from '../../../lab/engine.js'
 import { engine, openLab } from '../../deployments/test/deploy-lab.js'
+import { sourceOf, sourceOptions, stored, work } from './source-lab.js'
 import { volumeApplication } from './volume-lab.js'
-
-let sources: Contributions<BackupSource>
-/** What makes backups, as far as a source sees of it. */
-const keeper = definePlugin({
-  id: 'keeper',
-  needs: { sources: backupSources },
-  start: ({ use }) => {
-    sources = use.sources
-    return {}
-  }
-})
-const options = {
-  inline: [{ manifest: { id: 'keeper', requires: { backups: '^0.1.0' } }, definition: keeper }]
-}
-
-const sourceOf = (): BackupSource => {
-  const found = sources.entries().find(({ key }) => key === 'volume')?.value
-  if (found === undefined) throw new Error('nobody contributes volumes')
-  return found
-}
-const work = () => ({ signal: new AbortController().signal, say: () => {}, restored: async () => {} })
-const stored = (tar: Buffer) => ({
-  format: 'tar',
-  databases: [],
-  version: '',
-  bytes: tar.length,
-  // As it comes from a destination.
-  content: Readable.from(
-    Array.from({ length: Math.ceil(tar.length / 65_536) }, (_, at) =>
-      tar.subarray(at * 65_536, (at + 1) * 65_536)
-    )
-  )
-})
 
 const spares = async (): Promise<string[]> => {
   const { Volumes: all } = await engine.listVolumes()
@@ -49,7 +15,7 @@ const spares = async (): Promise<string[]> => {
 
 test('a volume is copied out as it is, and a copy takes the place of what is there', async t => {
   if (!(await requireEngine(t))) return
-  const lab = await openLab(options)
+  const lab = await openLab(sourceOptions)
   t.teardown(() => lab.close())
   const admin = await lab.k.as.session()
   const web = await volumeApplication(lab, 'web')
@@ -120,7 +86,7 @@ test('a volume is copied out as it is, and a copy takes the place of what is the
 
 test('with quiesce the application stands still while its volume is copied', async t => {
   if (!(await requireEngine(t))) return
-  const lab = await openLab(options)
+  const lab = await openLab(sourceOptions)
   t.teardown(() => lab.close())
   const admin = await lab.k.as.session()
   const web = await volumeApplication(lab, 'web')
@@ -150,9 +116,51 @@ test('with quiesce the application stands still while its volume is copied', asy
   t.equal((await web.container()).State.Running, false, 'one that somebody has stopped stays so')
 })
 
+test('two volumes of an application stand still together until both are copied', async t => {
+  if (!(await requireEngine(t))) return
+  const lab = await openLab(sourceOptions)
+  t.teardown(() => lab.close())
+  const web = await volumeApplication(lab, 'web')
+  const { id: first } = await web.addVolume('first', '/first')
+  const { id: second } = await web.addVolume('second', '/second')
+  await web.deployed()
+  const source = sourceOf()
+  const isRunning = async (): Promise<boolean> => (await web.container()).State.Running
+  const begin = async (id: string) =>
+    await buffer((await source.dump(id, { databases: [], quiesce: true }, work())).content)
+  await begin(first)
+  await begin(second)
+  await source.settle(first, 'backup', work())
+  t.equal(await isRunning(), false, 'the other one is being copied still')
+  await source.settle(second, 'backup', work())
+  t.equal(await isRunning(), true)
+
+  await Promise.all([begin(first), begin(second)])
+  t.equal(await isRunning(), false)
+  await Promise.all([source.settle(first, 'backup', work()), source.settle(second, 'backup', work())])
+  t.equal(await isRunning(), true, 'when both end at once, one of them starts it')
+})
+
+test('what an earlier backup could not start again is started before another one begins', async t => {
+  if (!(await requireEngine(t))) return
+  const lab = await openLab(sourceOptions)
+  t.teardown(() => lab.close())
+  const web = await volumeApplication(lab, 'web')
+  const { id } = await web.addVolume('data', '/data')
+  await web.deployed()
+  const dump = async () =>
+    await buffer((await sourceOf().dump(id, { databases: [], quiesce: true }, work())).content)
+  await dump()
+  // Nobody has settled it.
+  await dump()
+  t.equal((await web.container()).State.Running, false, 'it stands still for this one too')
+  await sourceOf().settle(id, 'backup', work())
+  t.equal((await web.container()).State.Running, true)
+})
+
 test('archives that are hostile, cut off or none leave everything as it was', async t => {
   if (!(await requireEngine(t))) return
-  const lab = await openLab(options)
+  const lab = await openLab(sourceOptions)
   t.teardown(() => lab.close())
   const web = await volumeApplication(lab, 'web')
   const { id } = await web.addVolume('data', '/data')

@@ -1,5 +1,5 @@
-import type { EngineDiskReader } from 'busbar/api/builds'
 import type { Clock, OptionalHandle } from 'busbar/sdk'
+import type { EngineDiskReader } from '../api.js'
 
 interface DiskWatchParts {
   readonly clock: Clock
@@ -9,8 +9,8 @@ interface DiskWatchParts {
 const lookEveryMs = 1000
 
 /**
- * Does something that fills the disk of the engine, and ends it where that runs short: the server beside which it is done would have no
- * room for what it is told to keep. Nothing is watched where the disk is not seen.
+ * Does something that fills the disk of the engine, and ends it where that runs short: what runs beside it would have no room
+ * for what it is told to keep. Nothing is watched where the disk is not seen.
  */
 export async function whileThereIsRoom<T>(
   { clock, disk }: DiskWatchParts,

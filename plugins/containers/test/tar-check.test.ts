@@ -2,8 +2,8 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { test } from 'tap'
 import { type Header, pack } from 'tar-stream'
-import { checkedTar } from '../backup/checked-tar.js'
-import { TarCheck } from '../backup/tar-check.js'
+import { checkedTar } from '../checked-tar.js'
+import { TarCheck } from '../tar-check.js'
 
 async function tarOf(
   entries: ReadonlyArray<Partial<Header> & { readonly name: string } & { readonly content?: string }>

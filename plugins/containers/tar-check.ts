@@ -7,15 +7,17 @@ export class TarFault extends Error {
   override readonly name = 'TarFault'
 }
 
-const root = 'volume'
+/** What names in the tar of a volume begin with, see `ContainerRuntime.readVolume`. */
+export const volumeFolder = 'volume'
 const types = { hardLink: '1', symbolicLink: '2', characterDevice: '3', blockDevice: '4' } as const
 const plain = ['0', '\0', '7', '5', '6', types.hardLink, types.symbolicLink]
 
 /**
- * Looks at the tar of a volume while it passes by, and changes nothing of it: every name is below `volume/`, as is what a hard link
- * names, and nothing is a device. Throws a `TarFault` at the first entry that is another way; what was before it is fine.
+ * Looks at a tar while it passes by, and changes nothing of it: every name is below one folder, as is what a hard link names, and
+ * nothing is a device. Throws a `TarFault` at the first entry that is another way; what was before it is fine.
  */
 export class TarCheck {
+  readonly #below: string
   readonly #header = Buffer.alloc(blockLength)
   #filled = 0
   #toSkip = 0
@@ -24,6 +26,10 @@ export class TarCheck {
   #next: { size?: number; path?: string; link?: string } = {}
   #emptyBlocks = 0
   #files = 0
+
+  constructor(below = volumeFolder) {
+    this.#below = below
+  }
 
   /** Files that were seen, without folders and links. */
   get files(): number {
@@ -77,12 +83,18 @@ export class TarCheck {
   }
 
   #checkEntry(type: string, path: string, link: string): void {
-    if (!isInside(path)) throw new TarFault(`the archive names ${shown(path)}, which is not in the volume`)
+    if (!this.#has(path))
+      throw new TarFault(`the archive names ${shown(path)}, which is not below ${this.#below}/`)
     if (type === types.characterDevice || type === types.blockDevice)
       throw new TarFault(`${shown(path)} is a device, which no backup takes`)
     if (!plain.includes(type)) throw new TarFault(`${shown(path)} is of an unknown kind`)
-    if (type === types.hardLink && !isInside(link))
-      throw new TarFault(`${shown(path)} is a link to ${shown(link)}, which is not in the volume`)
+    if (type === types.hardLink && !this.#has(link))
+      throw new TarFault(`${shown(path)} is a link to ${shown(link)}, which is not below ${this.#below}/`)
+  }
+
+  #has(path: string): boolean {
+    const names = path.replace(/\/$/, '').split('/')
+    return names[0] === this.#below && names.every(name => name !== '' && name !== '.' && name !== '..')
   }
 
   #skip(size: number): void {
@@ -116,11 +128,6 @@ export class TarCheck {
 }
 
 const shown = (path: string): string => JSON.stringify(path.slice(0, 200))
-
-function isInside(path: string): boolean {
-  const names = path.replace(/\/$/, '').split('/')
-  return names[0] === root && names.every(name => name !== '' && name !== '.' && name !== '..')
-}
 
 const textOf = (buffer: Buffer, start: number, length: number): string => {
   const field = buffer.subarray(start, start + length)
