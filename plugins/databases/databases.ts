@@ -17,12 +17,14 @@ import { LeftWork } from './backups/left-work.js'
 import { EngineChoice } from './engines/engine-choice.js'
 import { builtInEngines } from './engines/kinds.js'
 import { problems } from './problems.js'
+import { DatabaseHolds } from './records/database-holds.js'
 import { DatabaseRemoval } from './records/database-removal.js'
 import { DatabaseService } from './records/database-service.js'
 import { DatabaseStore } from './records/database-store.js'
 import { DeletionImpact } from './records/deletion-impact.js'
 import { SealedCredentials } from './records/sealed-credentials.js'
 import { ContainerControl } from './servers/container-control.js'
+import { ControlHold } from './servers/control-hold.js'
 import { ExternalPorts } from './servers/external-ports.js'
 import { ImageSource } from './servers/image-source.js'
 import { Provisioner } from './servers/provisioner.js'
@@ -88,6 +90,7 @@ export function startDatabases({ use, config, log }: StartContext<typeof needs, 
   const databases = new DatabaseService({ ...use, store, engines, sealed, queue, config })
   const attachmentStore = new AttachmentStore(use.db)
   const upgrades = new UpgradeStore(use.db)
+  const hold = new ControlHold({ ...use, store, board, holds: new DatabaseHolds(use.db) })
   const provisioner = new Provisioner({ ...use, databases, store, board, images, servers, log })
   const backupSource = new DatabaseBackupSource({
     ...use,
@@ -104,12 +107,12 @@ export function startDatabases({ use, config, log }: StartContext<typeof needs, 
     databases,
     attachmentStore,
     attachments: new AttachmentService({ ...use, attachments: attachmentStore, databases, engines, sealed }),
-    control: new ContainerControl({ ...use, databases, store, board }),
-    removal: new DatabaseRemoval({ ...use, store, source: backupSource }),
+    control: new ContainerControl({ ...use, databases, store, board, hold }),
+    removal: new DatabaseRemoval({ ...use, store, attachments: attachmentStore, source: backupSource }),
     impact: new DeletionImpact({ ...use, databases }),
     provisioner,
     queue,
-    upgrades: new UpgradeService({ ...use, upgrades, databases, board, engines, queue, log }),
+    upgrades: new UpgradeService({ ...use, upgrades, databases, board, engines, sealed, queue, log }),
     upgradeRunner: async () => {
       const { UpgradeRunner: Runner } = await import('./upgrades/upgrade-runner.js')
       return new Runner({
@@ -128,7 +131,7 @@ export function startDatabases({ use, config, log }: StartContext<typeof needs, 
     },
     follower: new StatusFollower({ ...use, store, board, log }),
     ports: new ExternalPorts({ ...use, store, log }),
-    leftWork: new LeftWork({ ...use, store, source: backupSource, log }),
+    leftWork: new LeftWork({ ...use, store, source: backupSource, control: hold, log }),
     backupSource,
     logs: () => {
       const archive = use.logs.get()

@@ -5,6 +5,7 @@ import { jobs, schedules, singletons } from './jobs.js'
 import { createDatabases } from './migrations/001-create-databases.js'
 import { createAttachments } from './migrations/002-create-attachments.js'
 import { createUpgrades } from './migrations/003-create-upgrades.js'
+import { holdAndKeep } from './migrations/004-hold-and-keep.js'
 import { notifications } from './notifications.js'
 import { resources } from './resources.js'
 import { routes } from './routes.js'
@@ -14,7 +15,7 @@ export default definePlugin({
   id: 'databases',
   needs,
   config: settings,
-  migrations: [createDatabases, createAttachments, createUpgrades],
+  migrations: [createDatabases, createAttachments, createUpgrades, holdAndKeep],
   start: startDatabases,
   contributes: databaseContributions,
   resources,

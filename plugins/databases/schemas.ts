@@ -309,7 +309,7 @@ export const upgradeAnswer = named(
     finished_at: described(nullable(timestamp()), 'When it ended; null while it has not.'),
     kept_until: described(
       nullable(timestamp()),
-      'Until when the old volume is kept, unless it is confirmed before; null where it is gone.'
+      'Until when the old volume is kept, unless it is confirmed before; of an upgrade that was given up after its new server had served, the new one. Null where it is gone.'
     )
   }),
   { description: 'An upgrade of a database.' }

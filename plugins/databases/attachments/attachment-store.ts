@@ -55,6 +55,16 @@ export class AttachmentStore {
     return rows.length > 0
   }
 
+  /** The ids of those that are attached, always in one order. */
+  async applicationsOf(databaseId: string, tx: Tx): Promise<readonly string[]> {
+    const rows = await this.db.sql<{ application_id: string }>(
+      'select application_id from $schema.attachment where database_id = ? order by application_id',
+      [databaseId],
+      tx
+    )
+    return rows.map(row => row.application_id)
+  }
+
   async removeOfApplication(applicationId: string): Promise<void> {
     await this.db.sql('delete from $schema.attachment where application_id = ?', [applicationId])
   }

@@ -1,9 +1,11 @@
+import type { ApplicationRegistry } from 'busbar/api/applications'
 import type { BackupKeeper } from 'busbar/api/backups'
 import type { PreparedImages } from 'busbar/api/builds'
 import type { ContainerRuntime } from 'busbar/api/containers'
 import type { LogArchive } from 'busbar/api/logs'
 import type { Bus, Database, Events, OptionalHandle, ProjectId, Resources, Tx } from 'busbar/sdk'
 import { databaseDeleted } from '../api.js'
+import type { AttachmentStore } from '../attachments/attachment-store.js'
 import type { DatabaseBackupSource } from '../backups/backup-source.js'
 import { problems } from '../problems.js'
 import { portsChanged } from '../status/status-board.js'
@@ -20,6 +22,8 @@ interface DatabaseRemovalParts {
   readonly prepared: OptionalHandle<PreparedImages>
   readonly logs: OptionalHandle<LogArchive>
   readonly backups: OptionalHandle<BackupKeeper>
+  readonly applications: Pick<ApplicationRegistry, 'markConfigChanged'>
+  readonly attachments: Pick<AttachmentStore, 'applicationsOf'>
   readonly source: DatabaseBackupSource
 }
 
@@ -33,12 +37,15 @@ export class DatabaseRemoval {
     databaseId: string,
     { deleteBackups }: { readonly deleteBackups: boolean }
   ): Promise<{ status: string }> {
-    const { db, store, resources, bus } = this.parts
+    const { db, store, resources, bus, applications, attachments } = this.parts
     await db.transaction(async tx => {
       if ((await store.get(project, databaseId, tx)) === undefined) throw problems.notFound({ databaseId })
       await store.update(databaseId, { delete_backups: deleteBackups }, tx)
       if (!(await resources.remove({ kind: 'database', id: databaseId, project }, tx)))
         throw problems.notFound({ databaseId })
+      // Their next containers have no connection to it any more.
+      for (const applicationId of await attachments.applicationsOf(databaseId, tx))
+        await applications.markConfigChanged(applicationId, tx)
       await bus.signal(portsChanged, databaseId, tx)
     })
     return { status: 'deleted' }

@@ -1,6 +1,7 @@
 import type { DatabaseStatus } from '../api.js'
 
-export type DatabaseTask = 'provision' | 'upgrade' | 'backup' | 'restore'
+/** `control`: its container is started or stopped. */
+export type DatabaseTask = 'provision' | 'upgrade' | 'backup' | 'restore' | 'control'
 
 /** A row, credentials sealed. */
 export interface DatabaseRow {
@@ -22,6 +23,10 @@ export interface DatabaseRow {
   readonly source_kind: string | null
   readonly source_ref: string | null
   readonly container_id: string | null
+  /** Its container is to be made anew; the one of before is there until then. Absent of one that is not in the table yet. */
+  readonly is_remade?: boolean
+  /** They were set while it did not run: its container has those of before. */
+  readonly are_limits_due?: boolean
   readonly container_port: number
   readonly data_dir: string | null
   readonly backup_mode: string
@@ -45,6 +50,10 @@ export interface DatabaseRow {
   readonly updated_at: Date
 }
 
+/** What it is busy with, as a refusal says it. */
+export const doing = ({ task, status }: Pick<DatabaseRow, 'task' | 'status'>): string =>
+  task === 'control' ? 'being started or stopped' : status.replace('_', ' ')
+
 export const databaseColumns = `id, project_id, name, slug, type, version, status, status_detail, task, status_before, image, image_reference,
-  image_name, source_kind, source_ref, container_id, container_port, data_dir, backup_mode, backup_command, restore_command,
+  image_name, source_kind, source_ref, container_id, is_remade, are_limits_due, container_port, data_dir, backup_mode, backup_command, restore_command,
   credentials, cpu_limit, memory_limit, volume, volume_bytes, former_volume, is_external, external_port, initialized_at, stop_asked_at, delete_backups, created_at, updated_at`

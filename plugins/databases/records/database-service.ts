@@ -16,7 +16,7 @@ import {
 import type { EngineChoice } from '../engines/engine-choice.js'
 import { problems } from '../problems.js'
 import type { CreateBody, DatabaseAnswer, UpdateBody } from '../schemas.js'
-import { applyLimits, checkLimits, readCores } from '../servers/resource-limits.js'
+import { checkLimits, limitRunning, readCores } from '../servers/resource-limits.js'
 import type { WorkQueue } from '../servers/work-queue.js'
 import type { Settings } from '../settings.js'
 import { decideCreation } from './create-decision.js'
@@ -153,12 +153,24 @@ export class DatabaseService {
       memory_limit: body.memory_limit ?? row.memory_limit
     }
     // An engine may refuse what is less than the server has taken already: then the record stays as it is.
-    if (row.container_id !== null && row.status === 'running') {
-      if (engine === undefined) throw problems.containersOff({ plugin: 'containers' })
-      await applyLimits(engine, row.container_id, limits)
-    }
-    await store.update(id, { ...limits, updated_at: clock.now() })
+    const limited = await this.#limit(row, limits)
+    await store.update(id, { ...limits, are_limits_due: limited === null, updated_at: clock.now() })
+    // One that was made or started meanwhile has those of before; whoever does that looks at the record afterwards.
+    const after = await this.row(projectId, id)
+    if (after.container_id !== limited && (await this.#limit(after, limits)) !== null)
+      await store.update(id, { are_limits_due: false })
     return await this.get(projectId, id)
+  }
+
+  /** In the container that runs, whatever else is done with the database; its id, or null where none does. */
+  async #limit(
+    { container_id: containerId, status, task }: DatabaseRow,
+    limits: Pick<DatabaseRow, 'cpu_limit' | 'memory_limit'>
+  ): Promise<string | null> {
+    if (containerId === null || (status !== 'running' && task === null)) return null
+    const engine = this.parts.runtime.get()
+    if (engine === undefined) throw problems.containersOff({ plugin: 'containers' })
+    return (await limitRunning(engine, containerId, limits)) ? containerId : null
   }
 
   async reveal(

@@ -189,6 +189,15 @@ export class DatabaseStore {
     )
   }
 
+  /** False where it has another by now. */
+  async releasePort(id: string, port: number | null): Promise<boolean> {
+    const rows = await this.db.sql(
+      'update $schema.database set external_port = null where id = ? and external_port = ? returning id',
+      [id, port]
+    )
+    return rows.length > 0
+  }
+
   /** Those that a job is to work at. */
   async unfinished(): Promise<
     ReadonlyArray<{ readonly id: string; readonly task: 'provision' | 'upgrade' }>
@@ -209,13 +218,13 @@ export class DatabaseStore {
     return (await this.db.sql('select 1 from $schema.database where slug = ?', [slug], tx)).length > 0
   }
 
-  /** Old volumes that upgrades keep. */
+  /** Volumes that upgrades keep. */
   async keptVolumes(id: string): Promise<readonly string[]> {
-    const rows = await this.db.sql<{ former_volume: string }>(
-      'select former_volume from $schema.upgrade where database_id = ? and kept_until is not null',
+    const rows = await this.db.sql<{ volume: string }>(
+      'select coalesce(kept_volume, former_volume) as volume from $schema.upgrade where database_id = ? and kept_until is not null',
       [id]
     )
-    return rows.map(row => row.former_volume)
+    return rows.map(row => row.volume)
   }
 
   async counts(

@@ -1,17 +1,20 @@
 import type { ContainerRuntime } from 'busbar/api/containers'
 import type { Bus, Clock, Database, OptionalHandle, ProjectId } from 'busbar/sdk'
 import { problems } from '../problems.js'
-import type { DatabaseRow } from '../records/database-row.js'
+import { type DatabaseRow, doing } from '../records/database-row.js'
 import type { DatabaseService } from '../records/database-service.js'
 import type { DatabaseStore } from '../records/database-store.js'
+import { statusOf } from '../status/container-status.js'
 import { portsChanged, type StatusBoard } from '../status/status-board.js'
-import { applyLimits } from './resource-limits.js'
+import type { ControlHold, Controlled } from './control-hold.js'
+import { limitRunning } from './resource-limits.js'
 import { stopGraceSeconds } from './server-container.js'
 
 interface ContainerControlParts {
   readonly databases: DatabaseService
   readonly store: DatabaseStore
   readonly board: StatusBoard
+  readonly hold: Pick<ControlHold, 'during'>
   readonly db: Database
   readonly bus: Bus
   readonly clock: Clock
@@ -23,24 +26,30 @@ export class ContainerControl {
   constructor(private readonly parts: ContainerControlParts) {}
 
   async start(projectId: ProjectId, id: string): Promise<void> {
-    const { row, runtime, containerId } = await this.#locate(projectId, id)
-    if (await this.#start(runtime, row, containerId)) await this.parts.board.set(id, 'running')
+    await this.#held(
+      projectId,
+      id,
+      true,
+      async (runtime, containerId) => await this.#start(runtime, id, containerId)
+    )
   }
 
   async stop(projectId: ProjectId, id: string): Promise<void> {
-    const { runtime, containerId } = await this.#locate(projectId, id)
-    await this.#noteStop(id)
-    await runtime.stop(containerId, stopGraceSeconds)
-    await this.parts.board.set(id, 'stopped')
+    await this.#held(projectId, id, false, async (runtime, containerId) => {
+      await this.#noteStop(id)
+      await runtime.stop(containerId, stopGraceSeconds)
+      return { status: 'stopped', reason: null }
+    })
   }
 
   async restart(projectId: ProjectId, id: string): Promise<void> {
-    const { row, runtime, containerId } = await this.#locate(projectId, id)
-    await this.#noteStop(id)
-    const state = await runtime.inspect(containerId)
-    const runs = state?.status === 'running'
-    if (runs) await runtime.restart(containerId, stopGraceSeconds)
-    if (runs || (await this.#start(runtime, row, containerId))) await this.parts.board.set(id, 'running')
+    await this.#held(projectId, id, true, async (runtime, containerId) => {
+      await this.#noteStop(id)
+      if ((await runtime.inspect(containerId))?.status !== 'running')
+        return await this.#start(runtime, id, containerId)
+      await runtime.restart(containerId, stopGraceSeconds)
+      return await begun(runtime, containerId)
+    })
   }
 
   /** Its data stays; settings of today, and the image of before. */
@@ -51,7 +60,7 @@ export class ContainerControl {
       await board.begin(
         id,
         { task: 'provision', status: 'creating', from: ['running', 'stopped', 'failed'] },
-        { container_id: null, updated_at: clock.now() },
+        { is_remade: true, updated_at: clock.now() },
         tx
       )
       await databases.enqueue(id, tx)
@@ -62,7 +71,7 @@ export class ContainerControl {
   async setExternal(projectId: ProjectId, id: string, isEnabled: boolean): Promise<{ status: string }> {
     const { db, bus, store, databases, clock } = this.parts
     const row = await databases.row(projectId, id)
-    if (row.task !== null) throw problems.busy({ what: row.status.replace('_', ' ') })
+    if (row.task !== null) throw problems.busy({ what: doing(row) })
     if (row.status !== 'running') throw problems.notRunning({ status: row.status })
     await db.transaction(async tx => {
       await store.update(
@@ -75,23 +84,24 @@ export class ContainerControl {
     return { status: isEnabled ? 'enabling' : 'disabling' }
   }
 
-  /**
-   * With limits that were set while it was stopped: its container has those that it was made with. False where it has ended already,
-   * which nothing can be limited in, though the engine may have started it again since: events of the engine say so.
-   */
-  async #start(runtime: ContainerRuntime, row: DatabaseRow, containerId: string): Promise<boolean> {
+  /** With limits that were set while it was stopped: its container has those that it was made with. It may have ended already. */
+  async #start(runtime: ContainerRuntime, id: string, containerId: string): Promise<Controlled> {
     await runtime.start(containerId)
-    const begun = await runtime.inspect(containerId)
-    if (begun?.status !== 'running') return false
-    try {
-      await applyLimits(runtime, containerId, row)
-      return true
-    } catch (error) {
-      const seen = await runtime.inspect(containerId)
-      const isTheSame = seen?.status === 'running' && seen.startedAt === begun.startedAt
-      if (isTheSame) throw error
-      return false
-    }
+    const limits = await this.parts.store.find(id)
+    if (limits !== undefined && (await limitRunning(runtime, containerId, limits)))
+      return { status: 'running', reason: null }
+    return await begun(runtime, containerId)
+  }
+
+  /** Works on the container while nothing else is begun with the database. */
+  async #held(
+    projectId: ProjectId,
+    id: string,
+    isStart: boolean,
+    work: (runtime: ContainerRuntime, containerId: string) => Promise<Controlled>
+  ): Promise<void> {
+    const { runtime } = await this.#locate(projectId, id)
+    await this.parts.hold.during(id, { isStart }, async row => await work(runtime, containerOf(row)))
   }
 
   async #noteStop(id: string): Promise<void> {
@@ -99,17 +109,23 @@ export class ContainerControl {
     await this.parts.store.update(id, { stop_asked_at: this.parts.clock.now() })
   }
 
-  async #locate(
-    projectId: ProjectId,
-    id: string
-  ): Promise<{ row: DatabaseRow; runtime: ContainerRuntime; containerId: string }> {
+  async #locate(projectId: ProjectId, id: string): Promise<{ runtime: ContainerRuntime }> {
     const row = await this.parts.databases.row(projectId, id)
-    if (row.task !== null) throw problems.busy({ what: row.status.replace('_', ' ') })
+    if (row.task !== null) throw problems.busy({ what: doing(row) })
     const runtime = this.parts.runtime.get()
     if (runtime === undefined) throw problems.containersOff({ plugin: 'containers' })
-    const { container_id: containerId, slug } = row
-    if (containerId === null || (await runtime.inspect(containerId)) === undefined)
-      throw problems.noContainer({ slug })
-    return { row, runtime, containerId }
+    if ((await runtime.inspect(containerOf(row))) === undefined)
+      throw problems.noContainer({ slug: row.slug })
+    return { runtime }
   }
+}
+
+/** What has become of it since it was started: its server may have ended at once. */
+async function begun(runtime: ContainerRuntime, containerId: string): Promise<Controlled> {
+  return statusOf('running', await runtime.inspect(containerId))
+}
+
+function containerOf({ container_id: containerId, slug }: DatabaseRow): string {
+  if (containerId === null) throw problems.noContainer({ slug })
+  return containerId
 }

@@ -26,6 +26,8 @@ const host = '127.0.0.1'
 const mostConnections = 500
 const lookEveryMs = 15_000
 const connectMs = 10_000
+/** A number that another program has is given up then: it is shown as the way to the database. A process that ends has it for a while. */
+const keptMs = 60_000
 
 /**
  * The ports by which databases are reached from outside of their projects. They lead through this process, so that to open or to
@@ -34,7 +36,8 @@ const connectMs = 10_000
 export class ExternalPorts {
   readonly #open = new Map<string, OpenPort>()
   readonly #turns = new Serial()
-  readonly #refused = new Map<string, string>()
+  /** Those that could not be opened: why, and since when, by `clock.elapsed`. */
+  readonly #refused = new Map<string, { readonly reason: string; readonly since: number }>()
 
   constructor(private readonly parts: ExternalPortsParts) {}
 
@@ -69,7 +72,8 @@ export class ExternalPorts {
     const wanted = new Map(rows.map(row => [row.id, row]))
     for (const [id, { port }] of this.#open) {
       const row = wanted.get(id)
-      if (row === undefined || (row.external_port !== null && row.external_port !== port)) this.#shut(id)
+      // One without a number was off since: who came by it then comes no more, and it gets another.
+      if (row?.external_port !== port) this.#shut(id)
     }
     for (const row of rows) {
       const known = this.#open.get(row.id)
@@ -79,7 +83,7 @@ export class ExternalPorts {
   }
 
   async #listen(row: ExternalRow): Promise<void> {
-    const { store, log } = this.parts
+    const { store, clock, log } = this.parts
     try {
       const opened = await open(row.external_port ?? 0)
       const entry: OpenPort = { ...opened, sockets: new Set(), target: row }
@@ -91,13 +95,25 @@ export class ExternalPorts {
       if (row.external_port === null) await store.update(row.id, { external_port: entry.port })
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
-      if (this.#refused.get(row.id) !== reason)
+      const before = this.#refused.get(row.id)
+      if (before?.reason !== reason)
         log.warn(
           { databaseId: row.id, port: row.external_port, reason },
           'cannot listen for a database; trying again'
         )
-      this.#refused.set(row.id, reason)
+      const now = clock.elapsed()
+      const since = before?.since ?? now
+      this.#refused.set(row.id, { reason, since })
+      if (row.external_port !== null && now - since >= keptMs) await this.#giveUpPort(row)
     }
+  }
+
+  async #giveUpPort({ id, external_port: port }: ExternalRow): Promise<void> {
+    const { store, bus, log } = this.parts
+    if (!(await store.releasePort(id, port))) return
+    this.#refused.delete(id)
+    log.warn({ databaseId: id, port }, 'the port of a database is taken: it gets another one')
+    await bus.signal(portsChanged, id)
   }
 
   #forward(entry: OpenPort, socket: Socket): void {

@@ -7,6 +7,7 @@ import type { DatabaseService } from '../records/database-service.js'
 import type { DatabaseStore } from '../records/database-store.js'
 import type { StatusBoard } from '../status/status-board.js'
 import type { ImageSource } from './image-source.js'
+import { limitRunning } from './resource-limits.js'
 import { type ServerContainer, stopGraceSeconds } from './server-container.js'
 
 interface ProvisionerParts {
@@ -48,8 +49,15 @@ export class Provisioner {
         throw error
       }
       log.warn({ err: error, databaseId: id }, 'a database could not be made')
-      await this.#stop(id)
-      await board.end(id, 'provision', 'failed', { status_detail: this.reasonOf(row, error) })
+      const reason = this.reasonOf(row, error)
+      const isServing = await this.#isServing(id)
+      if (!isServing) await this.#stop(id)
+      await board.end(id, 'provision', isServing ? 'running' : 'failed', {
+        is_remade: false,
+        status_detail: isServing
+          ? `its container was not made anew, and the one of before serves on: ${reason}`
+          : reason
+      })
     }
   }
 
@@ -71,14 +79,38 @@ export class Provisioner {
     say('waiting for its server to answer')
     await servers.untilReady(runtime, row, containerId, signal)
     const made = await store.find(row.id)
+    if (made === undefined) return
+    if (made.are_limits_due === true || !haveSameLimits(made, row))
+      await this.#limit(runtime, containerId, made)
     // It may take the engine long, and nobody waits for it.
-    if (made !== undefined) void this.parts.databases.measure(runtime, made).catch(() => {})
+    void this.parts.databases.measure(runtime, made).catch(() => {})
+  }
+
+  /** They may have been set while it was made, or did not run. */
+  async #limit(runtime: ContainerRuntime, containerId: string, row: DatabaseRow): Promise<void> {
+    const { store, log } = this.parts
+    try {
+      if (await limitRunning(runtime, containerId, row)) await store.update(row.id, { are_limits_due: false })
+    } catch (error) {
+      log.warn({ err: error, databaseId: row.id }, 'the limits of a database could not be set')
+    }
+  }
+
+  /** Whether the container of before a reload runs, which was not touched. */
+  async #isServing(id: string): Promise<boolean> {
+    const row = await this.parts.store.find(id)
+    if (row?.is_remade !== true || row.container_id === null) return false
+    const state = await this.parts.runtime
+      .get()
+      ?.inspect(row.container_id)
+      .catch(() => undefined)
+    return state?.status === 'running'
   }
 
   /** What ends again and again is started no more: it has failed, and says why. */
   async #stop(id: string): Promise<void> {
     const row = await this.parts.store.find(id)
-    if (row?.container_id == null) return
+    if (row?.container_id == null || row.is_remade === true) return
     await this.parts.runtime
       .get()
       ?.stop(row.container_id, stopGraceSeconds)
@@ -91,7 +123,7 @@ export class Provisioner {
 
   /** What an earlier attempt has made. */
   async #current(runtime: ContainerRuntime, row: DatabaseRow): Promise<string | undefined> {
-    if (row.container_id === null) return undefined
+    if (row.container_id === null || row.is_remade === true) return undefined
     return (await runtime.inspect(row.container_id)) === undefined ? undefined : row.container_id
   }
 
@@ -111,6 +143,8 @@ export class Provisioner {
     const { store, images, projects, servers } = this.parts
     const project = await projects.find(row.project_id)
     if (project === undefined) throw problems.projectGone({ projectId: row.project_id })
+    // What one cannot be made without is known before the one of before is removed.
+    await servers.engineOf(row)
     say(`fetching ${row.image ?? 'its image'}`)
     const image = await images.again(row, { say, signal })
     // Before anything is made of it: one without an image has nothing on the engine (`wasMade`).
@@ -130,10 +164,13 @@ export class Provisioner {
       volume: row.volume,
       isEmpty: false
     })
-    await store.update(row.id, { container_id: containerId })
+    await store.update(row.id, { container_id: containerId, is_remade: false })
     return containerId
   }
 }
+
+const haveSameLimits = (one: DatabaseRow, other: DatabaseRow): boolean =>
+  one.cpu_limit === other.cpu_limit && one.memory_limit === other.memory_limit
 
 /** Those of the database that have a name, or any where none is given. */
 export async function removeNamed(

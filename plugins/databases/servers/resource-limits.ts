@@ -10,6 +10,11 @@ const limitMs = 2000
 /** As containers usually have it. */
 const processes = 4096
 
+interface Limits {
+  readonly cpu_limit: number
+  readonly memory_limit: number
+}
+
 /** Without `cores`, the machine's are not known. */
 export function checkLimits(
   { cpu_limit: cpu = 0, memory_limit: memory = 0 }: UpdateBody,
@@ -45,12 +50,29 @@ export async function readCores(engine: ContainerRuntime | undefined): Promise<n
   )
 }
 
-/** A container that runs cannot be given no limit: it gets what the machine has. */
-export async function applyLimits(
+/**
+ * Of a container that runs, at once; false where it does not run, or ends meanwhile, which nothing can be limited in. An engine may
+ * refuse what is less than the server has taken already.
+ */
+export async function limitRunning(
   engine: ContainerRuntime,
   containerId: string,
-  limits: { readonly cpu_limit: number; readonly memory_limit: number }
-): Promise<void> {
+  limits: Limits
+): Promise<boolean> {
+  const before = await engine.inspect(containerId)
+  if (before?.status !== 'running') return false
+  try {
+    await applyLimits(engine, containerId, limits)
+    return true
+  } catch (error) {
+    const seen = await engine.inspect(containerId)
+    if (seen?.status === 'running' && seen.startedAt === before.startedAt) throw error
+    return false
+  }
+}
+
+/** A container that runs cannot be given no limit: it gets what the machine has. */
+async function applyLimits(engine: ContainerRuntime, containerId: string, limits: Limits): Promise<void> {
   const { cores, memoryBytes } = await engine.info({ maxAgeMs: machineFactsMs })
   await engine.setCaps(containerId, {
     cpus: limits.cpu_limit > 0 ? limits.cpu_limit : cores,

@@ -166,17 +166,30 @@ export class ServerContainer {
     return `${what}${said === '' ? '' : `. The last of its output: ${this.clean(row, said)}`}`
   }
 
-  /** Without the credentials of the database. */
+  /** Without the credentials of the database. Where these cannot be read, that is all that is said: they may be in it. */
   clean(row: DatabaseRow, text: string): string {
+    const credentials = this.#credentialsOf(row)
+    if (credentials === undefined) return unreadable
     const scope = this.parts.secrets.scope()
     try {
-      scope.redact(secretsOf(row, this.parts.sealed.open(row)))
+      scope.redact(secretsOf(row, credentials))
       return scope.clean(text).slice(0, 2000)
     } finally {
       scope.release()
     }
   }
+
+  /** What says why something failed fails itself for no key that is gone: the database would be busy for ever. */
+  #credentialsOf(row: DatabaseRow): Readonly<Record<string, string>> | undefined {
+    try {
+      return this.parts.sealed.open(row)
+    } catch {
+      return undefined
+    }
+  }
 }
+
+const unreadable = 'its credentials cannot be decrypted: bring back the keys of the installation'
 
 /** Names are no secrets; of variables that are somebody's own, it is not known which are. */
 const secretsOf = ({ type }: DatabaseRow, credentials: Readonly<Record<string, string>>): string[] =>

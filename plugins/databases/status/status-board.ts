@@ -1,7 +1,7 @@
 import type { Bus, Clock, Database, Events, Tx } from 'busbar/sdk'
 import { type DatabaseStatus, databaseFailed } from '../api.js'
 import { problems } from '../problems.js'
-import type { DatabaseRow, DatabaseTask } from '../records/database-row.js'
+import { type DatabaseRow, type DatabaseTask, doing } from '../records/database-row.js'
 import type { DatabaseChanges, DatabaseStore, TaskBegin } from '../records/database-store.js'
 
 /** A container that is started anew may crash for ever. */
@@ -34,7 +34,7 @@ export class StatusBoard {
       const found = await store.find(id, tx)
       if (found === undefined) throw problems.notFound({ databaseId: id })
       if (found.task === null) throw problems.notRunning({ status: found.status })
-      throw problems.busy({ what: found.status.replace('_', ' ') })
+      throw problems.busy({ what: doing(found) })
     }
     db.afterCommit(tx, () => {
       this.announce(id, begin.status)
@@ -63,14 +63,14 @@ export class StatusBoard {
     return true
   }
 
-  async set(id: string, status: DatabaseStatus): Promise<void> {
-    const row = await this.parts.store.followed(id)
-    if (
-      row !== undefined &&
-      row.status !== status &&
-      (await this.parts.store.follow(row, status, null, this.parts.clock.now()))
-    )
-      this.announce(id, status)
+  /** Its container was started or stopped, and nothing holds it any more. `was`: the row before that. */
+  async released(was: DatabaseRow, status: DatabaseStatus, reason: string | null): Promise<void> {
+    if (status !== was.status) {
+      this.announce(was.id, status)
+      if (status === 'failed') await this.#tell(was, reason ?? 'its container has ended')
+    }
+    // What its container did meanwhile was not followed.
+    await this.parts.bus.signal(lookAgain, was.id)
   }
 
   /** What was seen of its container; false where something else has changed meanwhile. */

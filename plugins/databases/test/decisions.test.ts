@@ -12,8 +12,10 @@ import { engine as postgres } from '../engines/postgres.js'
 import { majorOf, olderMajor } from '../engines/version.js'
 import { databaseSlug } from '../records/slug.js'
 import { statusAfter, statusOf } from '../status/container-status.js'
+import { checkRoom } from '../upgrades/upgrade-room.js'
 import { assertSame } from '../upgrades/upgrade-runner.js'
 
+const mebi = 2 ** 20
 const password = 'a "quoted" p@ss: #'
 const database: EngineDatabase = {
   version: '7',
@@ -90,6 +92,17 @@ void test('a copy is the same where it has as many rows in each database', async
   t.throws(() => assertSame(new Map([['a', 1]]), new Map([['a', 2]])), /a has 1 rows before and 2/)
   t.throws(() => assertSame(new Map([['a', 0]]), new Map()), /a has 0 rows before and no/)
   t.throws(() => assertSame(new Map(), new Map([['b', 0]])), /b has no rows/)
+})
+
+void test('an upgrade is refused where a disk that is seen has no room, or none that is known of', async t => {
+  const disk = { freeBytes: 1000 * mebi, floorBytes: 128 * mebi }
+  t.match(checkRoom(500 * mebi, disk), /1000 MiB are free, 856 are needed/)
+  t.throws(
+    () => checkRoom(700 * mebi, disk),
+    /has 1000 MiB free, and a copy beside the old volume takes 1096/
+  )
+  t.throws(() => checkRoom(null, disk), /could not be measured/)
+  t.match(checkRoom(null, undefined), /is not known from here/, 'an engine on another machine')
 })
 
 void test('MongoDB gets its password by its environment alone', async t => {

@@ -26,7 +26,7 @@ const sourceOf = (): BackupSource => {
   if (found === undefined) throw new Error('nobody contributes databases')
   return found
 }
-const work = () => ({ signal: new AbortController().signal, say: () => {} })
+const work = () => ({ signal: new AbortController().signal, say: () => {}, restored: async () => {} })
 
 const withDevice = async (folder: string): Promise<Buffer> => {
   const tar = pack()

@@ -99,6 +99,44 @@ test('databases as records', async t => {
     })
   })
 
+  await t.test(
+    'one that does not run is not upgraded, and one that cannot be read is not begun with',
+    async t => {
+      const { body } = await ann.post(all, { name: 'old', type: 'postgres' })
+      const path = `${all}/${body.id}`
+      const upgrade = async () => await ann.post(`${path}/upgrade`, { target_version: '17' })
+      for (const status of ['stopped', 'failed']) {
+        await k.query(
+          `update databases.database set task = null, status = '${status}' where id = '${body.id}'`
+        )
+        t.match(await upgrade(), { status: 409, body: { code: 'E_DATABASE_NOT_RUNNING' } }, status)
+      }
+      for (const action of ['start', 'stop', 'restart'])
+        t.match(await ann.post(`${path}/${action}`), { status: 503, body: { code: 'E_PLUGIN_OFF' } }, action)
+      await k.query(
+        `update databases.database set status = 'running', credentials = 'b1.none.x.y' where id = '${body.id}'`
+      )
+      t.match(await upgrade(), { status: 500, body: { code: 'E_DATABASE_UNREADABLE' } })
+      t.match((await ann.get(path)).body, { status: 'running' }, 'it is not held for what cannot be done')
+      t.same((await ann.get(`${path}/upgrades`)).body, [])
+    }
+  )
+
+  await t.test('applications that are attached to one are changed when it is deleted', async t => {
+    const { body } = await ann.post(all, { name: 'gone', type: 'redis' })
+    const applications = `/api/projects/${project.id}/applications`
+    const image = { type: 'image', build_type: 'image', source_image: 'busybox:lab' }
+    const changed = async (id: string) => (await ann.get(`${applications}/${id}`)).body.config_changed_at
+    const [attached, other] = await Promise.all(
+      ['web', 'other'].map(async name => (await ann.post(applications, { name, ...image })).body.id as string)
+    )
+    await ann.put(`${all}/${body.id}/attachments/${attached}`, { variables: { DATABASE_URL: 'url' } })
+    await k.query('update applications.application set config_changed_at = null')
+    t.equal((await ann.delete(`${all}/${body.id}`)).status, 200)
+    t.ok(await changed(attached ?? ''))
+    t.equal(await changed(other ?? ''), null)
+  })
+
   await t.test('what is empty, as clients of other systems send it, is as if it was not given', async t => {
     const empty = {
       slug: '',

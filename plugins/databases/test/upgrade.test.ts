@@ -1,5 +1,7 @@
+import { PassThrough } from 'node:stream'
 import { containerRuntime } from 'busbar/api/containers'
 import { until } from 'busbar/sdk/testing'
+import Docker from 'dockerode'
 import { test } from 'tap'
 import { requireDatabaseImages } from '../../../lab/database-images.js'
 import { createDatabase, type Lab, type Made, runIn, startLab, untilRunning } from './lab.js'
@@ -66,6 +68,40 @@ test('an upgrade brings everything to another major version', async t => {
     [made.slug],
     'nothing stays beside it'
   )
+
+  await t.test('which another database of the old version can be given by hand', async t => {
+    const { credentials } = (await ann.get(`${made.path}/credentials/reveal`)).body
+    const { user, password, database: database_name } = credentials
+    const again = await createDatabase(lab, {
+      name: 'again',
+      type: 'postgres',
+      version: '14',
+      credentials: { user, password, database_name }
+    })
+    t.match(await ann.post(`${again.path}/stop`), { status: 200 })
+    const docker = new Docker()
+    const binds = [`${made.slug}-vol:/from:ro`, `${again.slug}-vol:/to`]
+    const copy = 'find /to -mindepth 1 -delete && cp -a /from/. /to/'
+    const [{ StatusCode: code }] = await docker.run(
+      'busybox:lab',
+      ['sh', '-c', copy],
+      new PassThrough().resume(),
+      {
+        HostConfig: { AutoRemove: true, Binds: binds }
+      }
+    )
+    t.equal(code, 0)
+    t.match(await ann.post(`${again.path}/start`), { status: 200 })
+    const asked = async () =>
+      await runIn(
+        k,
+        again.id,
+        ['psql', '-h', '127.0.0.1', '-U', user, '-d', 'shop', '-A', '-t', '-c', 'select sum(n) from kept'],
+        { PGPASSWORD: password }
+      ).catch(() => '')
+    await until(async () => (await asked()) === '500500', 'its server to answer with what was kept')
+    t.equal((await ann.delete(again.path)).status, 200)
+  })
   t.match(await ann.post(`${made.path}/upgrades/confirm`), { status: 200, body: { status: 'confirmed' } })
   t.equal((await volumes()).length, 1)
   t.match(await ann.post(`${made.path}/upgrades/confirm`), { status: 404 })

@@ -17,14 +17,15 @@ export function upgradeRoutes(route: RouteDeclarer<Databases>) {
     operationId: 'UpgradeDatabase',
     summary: 'Upgrade Version',
     description:
-      'Brings the database to another version: all of its databases and roles are restored beside the running server for a trial, then, with nothing written any more, once more, and compared; only then it is switched. The old volume is kept until it is confirmed, for some days at most. Whatever fails brings the old server back with its data. It is done afterwards: `status` is `upgrading`, `status_detail` says how far it is, `GET …/upgrades` what was done.',
+      'Brings the database to another version: all of its databases and roles are restored beside the running server for a trial, then, with nothing written any more, once more, and compared; only then it is switched. The old volume is kept until it is confirmed, for some days at most. Whatever fails brings the old server back with its data; where the new one has served by then, its volume is kept instead. It is done afterwards: `status` is `upgrading`, `status_detail` says how far it is, `GET …/upgrades` what was done.',
     problems: [
       ...onOne,
       invalidField,
       problems.notUpgradable,
       problems.olderVersion,
       problems.busy,
-      problems.notRunning
+      problems.notRunning,
+      problems.unreadable
     ],
     idempotent: true,
     access: allow.token('write', { project: inDatabase }),
@@ -52,7 +53,8 @@ export function upgradeRoutes(route: RouteDeclarer<Databases>) {
     group,
     operationId: 'ConfirmDatabaseUpgrade',
     summary: 'Confirm Upgrade',
-    description: 'The upgrade has proven itself: the old volume is removed now, and cannot be gone back to.',
+    description:
+      'The upgrade has proven itself: the volume that it keeps is removed now, and cannot be gone back to.',
     problems: [...onOne, problems.noUpgrade, problems.containersOff, ...engineProblems],
     idempotent: true,
     access: allow.session({ project: inDatabase }),

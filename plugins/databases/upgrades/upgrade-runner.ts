@@ -1,4 +1,4 @@
-import { type EngineDiskReader, mebibytes, type PreparedImage, whileThereIsRoom } from 'busbar/api/builds'
+import { type EngineDiskReader, type PreparedImage, whileThereIsRoom } from 'busbar/api/builds'
 import type { ContainerRuntime } from 'busbar/api/containers'
 import { type Clock, type Database, type Events, isProblem, type Log, type OptionalHandle } from 'busbar/sdk'
 import { databaseFailed } from '../api.js'
@@ -13,6 +13,7 @@ import { isPassing, type Provisioner } from '../servers/provisioner.js'
 import { type ServerContainer, ServerFailed, stopGraceSeconds } from '../servers/server-container.js'
 import { type SideServer, SideServers } from '../servers/side-servers.js'
 import type { StatusBoard } from '../status/status-board.js'
+import { checkRoom } from './upgrade-room.js'
 import type { UpgradeRow, UpgradeStore } from './upgrade-store.js'
 
 interface UpgradeRunnerParts {
@@ -34,11 +35,15 @@ interface UpgradeRunnerParts {
 }
 
 const dayMs = 86_400_000
-/** A dump that is restored takes about what it took before; some more is for logs that servers write meanwhile. */
-const roomFactor = 1.2
-const leastRoom = 128 * 2 ** 20
 /** Nobody waits for an answer: an engine walks through all its volumes. */
 const longMeasureMs = 15 * 60_000
+
+/** Of an upgrade that is not any more as this process knows it: it is taken up anew, as it is by now. */
+class TakenOver extends Error {
+  constructor() {
+    super('another process goes on with the upgrade')
+  }
+}
 
 /** What one upgrade works with. */
 interface Work {
@@ -89,7 +94,7 @@ export class UpgradeRunner {
         return
       }
     }
-    await this.#prove(work)
+    await this.#prove({ ...work, upgrade: { ...upgrade, phase: 'switched', error: null } })
   }
 
   /** Up to the switch; why it came to nothing, or null. */
@@ -105,6 +110,7 @@ export class UpgradeRunner {
       return null
     } catch (error) {
       signal.throwIfAborted()
+      if (error instanceof TakenOver) throw error
       log.warn({ err: error, databaseId: row.id }, 'an upgrade of a database failed')
       return servers.clean(row, error instanceof Error ? error.message : String(error))
     }
@@ -139,7 +145,9 @@ export class UpgradeRunner {
     await side.close(row, 'source')
     signal.throwIfAborted()
     await db.transaction(async tx => {
-      await upgrades.update(upgrade.id, { phase: 'switched' }, tx)
+      // One that was given up meanwhile has its old server back, which takes rows: they would be in no volume that serves.
+      if (!(await upgrades.move({ ...upgrade, error: null }, { phase: 'switched' }, tx)))
+        throw new TakenOver()
       await store.update(
         row.id,
         {
@@ -193,16 +201,7 @@ export class UpgradeRunner {
       databases.volumeBytes(runtime, row, longMeasureMs),
       disk.get()?.read() ?? Promise.resolve(undefined)
     ])
-    if (free === undefined || used === null) {
-      await say('how much room there is on the disk of the engine is not known')
-      return
-    }
-    const needed = Math.ceil(used * roomFactor) + leastRoom + free.floorBytes
-    if (free.freeBytes < needed)
-      throw new Error(
-        `the disk of the engine has ${mebibytes(free.freeBytes)} MiB free, and a copy beside the old volume takes ${mebibytes(needed)}`
-      )
-    await say(`${mebibytes(free.freeBytes)} MiB are free, ${mebibytes(needed)} are needed`)
+    await say(checkRoom(used, free))
   }
 
   /**
@@ -211,7 +210,7 @@ export class UpgradeRunner {
    */
   async #prove(work: Work): Promise<void> {
     const { upgrade, say, signal } = work
-    const { store, provisioner, board, upgrades, clock, keepDays, db, log } = this.parts
+    const { store, provisioner, board, upgrades, clock, db, log } = this.parts
     const row = await store.find(work.row.id)
     if (row === undefined) return
     const { id } = row
@@ -229,16 +228,20 @@ export class UpgradeRunner {
     await say('it serves; the old volume is kept')
     const now = clock.now()
     await db.transaction(async tx => {
-      await upgrades.update(
-        upgrade.id,
-        { phase: 'succeeded', finished_at: now, kept_until: new Date(now.getTime() + keepDays * dayMs) },
-        tx
-      )
-      await board.end(id, 'upgrade', 'running', {}, tx)
+      const succeeded = { phase: 'succeeded', finished_at: now, kept_until: this.#keptUntil() } as const
+      if (await upgrades.move(upgrade, succeeded, tx)) await board.end(id, 'upgrade', 'running', {}, tx)
     })
   }
 
-  /** The old one, with its image and its volume as they were. */
+  #keptUntil(): Date {
+    const { clock, keepDays } = this.parts
+    return new Date(clock.now().getTime() + keepDays * dayMs)
+  }
+
+  /**
+   * The old one, with its image and its volume as they were. The new volume goes, unless a server has been started from it that others
+   * reach: rows that it may have taken are nowhere else.
+   */
   async #bringBack({ upgrade, row: { id }, runtime, side, volume, say, signal }: Work, reason: string) {
     const { store, upgrades, provisioner, board, db, events, images, clock } = this.parts
     const row = await store.find(id)
@@ -257,9 +260,12 @@ export class UpgradeRunner {
       ...(row.volume !== upgrade.former_volume && { container_id: null })
     }
     // From here on an attempt that is cut off, or finds the engine away, is followed by another that goes on here.
+    const hasServed = row.volume === volume && row.container_id !== null
+    const keptVolume = hasServed ? volume : upgrade.kept_volume
     await db.transaction(async tx => {
+      const givenUp = { phase: 'running', error: reason, kept_volume: keptVolume } as const
+      if (!(await upgrades.move(upgrade, givenUp, tx))) throw new TakenOver()
       await store.update(id, former, tx)
-      await upgrades.update(upgrade.id, { phase: 'running', error: reason }, tx)
     })
     const restored = { ...row, ...former }
     const isBack = await provisioner.provision(restored, signal).then(
@@ -270,11 +276,25 @@ export class UpgradeRunner {
         return provisioner.reasonOf(restored, error)
       }
     )
-    await runtime.removeVolume(volume)
+    // Where the old one could not be made, that of the new one is there still, under its name.
+    for (const user of await runtime.volumeUsers(volume)) {
+      await runtime.stop(user, stopGraceSeconds)
+      await runtime.remove(user)
+    }
+    if (keptVolume === null) await runtime.removeVolume(volume)
     await images.keep(id, [upgrade.former_image_reference])
-    const error = isBack === null ? reason : `${reason}. The old server does not start either: ${isBack}`
+    const keptUntil = keptVolume === null ? null : this.#keptUntil()
+    const words = [reason]
+    if (isBack !== null) words.push(`The old server does not start either: ${isBack}`)
+    if (keptUntil !== null)
+      words.push(
+        `What the new server may have taken meanwhile is in the volume ${keptVolume}, which is kept until ${keptUntil.toISOString()}`
+      )
+    const error = words.join('. ')
+    if (keptUntil !== null) await say(words.at(-1) ?? '')
     await db.transaction(async tx => {
-      await upgrades.update(upgrade.id, { phase: 'failed', error, finished_at: clock.now() }, tx)
+      const failed = { phase: 'failed', error, finished_at: clock.now(), kept_until: keptUntil } as const
+      if (!(await upgrades.move({ ...upgrade, phase: 'running', error: reason }, failed, tx))) return
       await events.emit(
         databaseFailed,
         { databaseId: id, projectId: row.project_id, database: row.name, kind: 'upgrade', reason: error },

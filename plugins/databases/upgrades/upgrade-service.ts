@@ -13,6 +13,7 @@ import {
 import type { EngineChoice } from '../engines/engine-choice.js'
 import { problems } from '../problems.js'
 import type { DatabaseService } from '../records/database-service.js'
+import type { SealedCredentials } from '../records/sealed-credentials.js'
 import type { UpgradeAnswer } from '../schemas.js'
 import type { WorkQueue } from '../servers/work-queue.js'
 import type { StatusBoard } from '../status/status-board.js'
@@ -23,6 +24,7 @@ interface UpgradeServiceParts {
   readonly databases: DatabaseService
   readonly board: StatusBoard
   readonly engines: EngineChoice
+  readonly sealed: Pick<SealedCredentials, 'open'>
   readonly db: Database
   readonly queue: Pick<WorkQueue, 'enqueue'>
   readonly clock: Clock
@@ -37,7 +39,7 @@ export class UpgradeService {
   constructor(private readonly parts: UpgradeServiceParts) {}
 
   async begin(projectId: ProjectId, id: string, wanted: string | undefined): Promise<{ status: string }> {
-    const { upgrades, databases, board, engines, db, queue, clock } = this.parts
+    const { upgrades, databases, board, engines, sealed, db, queue, clock } = this.parts
     const row = await databases.row(projectId, id)
     const target = wanted?.trim() ?? ''
     const engine = await engines.of(row.type)
@@ -46,6 +48,8 @@ export class UpgradeService {
       throw problems.invalid({ field: 'target_version', reason: 'must be the tag of an image, such as 17' })
     const reason = engine.upgradeRefusal(row.version, target)
     if (reason !== null) throw problems.olderVersion({ reason })
+    // Without them nothing could be copied.
+    sealed.open(row)
     await db.transaction(async tx => {
       const held = await board.begin(
         id,
@@ -69,7 +73,8 @@ export class UpgradeService {
           begun_at: null,
           started_at: clock.now(),
           finished_at: null,
-          kept_until: null
+          kept_until: null,
+          kept_volume: null
         },
         tx
       )
@@ -83,7 +88,7 @@ export class UpgradeService {
     return await this.parts.upgrades.list(id, page)
   }
 
-  /** The old volumes go. */
+  /** The volumes that are kept go. */
   async confirm(projectId: ProjectId, id: string): Promise<{ status: string }> {
     const { upgrades, databases } = this.parts
     await databases.row(projectId, id)
@@ -106,7 +111,7 @@ export class UpgradeService {
       )
   }
 
-  async #forget({ id, former_volume: volume }: { readonly id: string; readonly former_volume: string }) {
+  async #forget({ id, volume }: { readonly id: string; readonly volume: string }) {
     const runtime = this.parts.runtime.get()
     if (runtime === undefined) throw problems.containersOff({ plugin: 'containers' })
     await runtime.removeVolume(volume)

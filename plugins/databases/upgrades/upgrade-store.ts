@@ -17,6 +17,8 @@ export interface UpgradeRow {
   readonly started_at: Date
   readonly finished_at: Date | null
   readonly kept_until: Date | null
+  /** The new volume, where one that was given up after the switch keeps that. */
+  readonly kept_volume: string | null
 }
 
 const shown = 'id, phase, from_version, to_version, log, error, started_at, finished_at, kept_until'
@@ -52,6 +54,20 @@ export class UpgradeStore {
     await this.db.table('upgrade', tx).where({ id }).update(changes)
   }
 
+  /** From what it was read as to what comes next; false where another process has done it. */
+  async move(
+    { id, phase, error }: Pick<UpgradeRow, 'id' | 'phase' | 'error'>,
+    changes: Partial<Omit<UpgradeRow, 'id' | 'database_id'>>,
+    tx: Tx
+  ): Promise<boolean> {
+    const found = this.db.table('upgrade', tx).where({ id, phase })
+    // That it was given up counts, whatever the words are.
+    const rows = await (error === null ? found.whereNull('error') : found.whereNotNull('error'))
+      .update(changes)
+      .returning('id')
+    return rows.length > 0
+  }
+
   async say(id: string, line: string): Promise<void> {
     await this.db.sql(`update $schema.upgrade set log = right(log || ? || chr(10), 65536) where id = ?`, [
       line,
@@ -59,13 +75,13 @@ export class UpgradeStore {
     ])
   }
 
-  /** Those whose old volume is kept, and of one database, or until before then. */
+  /** Those that keep a volume: the old one, or the new one where they were given up; of one database, or until before then. */
   async kept(filter: {
     readonly databaseId?: string
     readonly before?: Date
-  }): Promise<ReadonlyArray<Pick<UpgradeRow, 'id' | 'database_id' | 'former_volume'>>> {
+  }): Promise<ReadonlyArray<Pick<UpgradeRow, 'id' | 'database_id'> & { readonly volume: string }>> {
     return await this.db.sql(
-      `select id, database_id, former_volume from $schema.upgrade where kept_until is not null
+      `select id, database_id, coalesce(kept_volume, former_volume) as volume from $schema.upgrade where kept_until is not null
       and (cast(:databaseId as uuid) is null or database_id = :databaseId)
       and (cast(:before as timestamptz) is null or kept_until < :before) order by kept_until, id limit 100`,
       { databaseId: filter.databaseId ?? null, before: filter.before ?? null }
