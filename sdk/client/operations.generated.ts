@@ -883,7 +883,7 @@ export interface Schemas {
     started_at: string
     /** When it ended; null while it has not. */
     finished_at: string | null
-    /** Until when the old volume is kept, unless it is confirmed before; null where it is gone. */
+    /** Until when the old volume is kept, unless it is confirmed before; of an upgrade that was given up after its new server had served, the new one. Null where it is gone. */
     kept_until: string | null
   }
   /** Where the data of a database is. */
@@ -6640,7 +6640,7 @@ export interface NamedOperations {
    */
   StopDatabase: 'POST /api/projects/{projectId}/databases/{databaseId}/stop'
   /**
-   * Upgrade Version. Brings the database to another version: all of its databases and roles are restored beside the running server for a trial, then, with nothing written any more, once more, and compared; only then it is switched. The old volume is kept until it is confirmed, for some days at most. Whatever fails brings the old server back with its data. It is done afterwards: `status` is `upgrading`, `status_detail` says how far it is, `GET …/upgrades` what was done.
+   * Upgrade Version. Brings the database to another version: all of its databases and roles are restored beside the running server for a trial, then, with nothing written any more, once more, and compared; only then it is switched. The old volume is kept until it is confirmed, for some days at most. Whatever fails brings the old server back with its data; where the new one has served by then, its volume is kept instead. It is done afterwards: `status` is `upgrading`, `status_detail` says how far it is, `GET …/upgrades` what was done.
    *
    * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
    */
@@ -6652,7 +6652,7 @@ export interface NamedOperations {
    */
   ListDatabaseUpgrades: 'GET /api/projects/{projectId}/databases/{databaseId}/upgrades'
   /**
-   * Confirm Upgrade. The upgrade has proven itself: the old volume is removed now, and cannot be gone back to.
+   * Confirm Upgrade. The upgrade has proven itself: the volume that it keeps is removed now, and cannot be gone back to.
    *
    * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
    */

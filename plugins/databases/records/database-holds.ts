@@ -4,7 +4,7 @@ import type { DatabaseStatus } from '../api.js'
 import type { DatabaseRow } from './database-row.js'
 
 /** A database that nobody else works on while its container is started or stopped. */
-export interface Hold {
+interface Hold {
   readonly id: string
   readonly row: DatabaseRow
 }
