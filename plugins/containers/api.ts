@@ -20,7 +20,6 @@ import type { ContainerEvent, EngineInfo, VolumeUsage } from './engine.js'
 import type { EngineInventory } from './inventory.js'
 import type { Owner } from './owner.js'
 
-export { checkedTar } from './checked-tar.js'
 export type * from './container.js'
 export type * from './engine.js'
 export { machineFactsMs } from './engine.js'

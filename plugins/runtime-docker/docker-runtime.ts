@@ -208,11 +208,6 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     return this.limits.packets.state
   }
 
-  /** See `MachineLimits.refresh`. */
-  async limitHost(): Promise<void> {
-    await this.limits.refresh()
-  }
-
   /** The projects that have a network on the engine. */
   async networkOwners(): Promise<readonly string[]> {
     return await this.#networks.owners()

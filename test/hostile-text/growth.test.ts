@@ -37,7 +37,6 @@ import { readKnownHosts } from '../../plugins/builds/ssh/host-key.js'
 import { pemBlocks } from '../../plugins/certificates/pem.js'
 import { inOneLine, subjectNames } from '../../plugins/certificates/subject-names.js'
 import { mountPathFault } from '../../plugins/containers/mount-path.js'
-import { TarCheck } from '../../plugins/containers/tar-check.js'
 import { explainExit } from '../../plugins/deployments/rollout/exit-diagnosis.js'
 import { pathOf, rateLimitKeyOf } from '../../plugins/domains/api.js'
 import { readHostname } from '../../plugins/domains/hostname.js'
@@ -87,6 +86,7 @@ import { setsPlatformCookie, withoutPlatformCookies } from '../../sdk/http1/forw
 import { setsCookieOfOthers } from '../../sdk/http1/forwarding/sibling-cookies.js'
 import { readBasicCredentials } from '../../sdk/http1/passwords/basic-credentials.js'
 import { s3Endpoint } from '../../sdk/s3/index.js'
+import { TarCheck } from '../../sdk/tar/tar-check.js'
 
 const mebibyte = 2 ** 20
 

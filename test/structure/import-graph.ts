@@ -82,6 +82,7 @@ const entries: Readonly<Record<string, string>> = {
   'busbar/sdk/age': 'sdk/age/index.ts',
   'busbar/sdk/http1': 'sdk/http1/index.ts',
   'busbar/sdk/s3': 'sdk/s3/index.ts',
+  'busbar/sdk/tar': 'sdk/tar/index.ts',
   'busbar/sdk/testing': 'sdk/testing/index.ts',
   'busbar/client': 'sdk/client/index.ts'
 }

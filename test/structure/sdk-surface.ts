@@ -4,7 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 export const surfaceFile = 'docs/sdk-surface.txt'
-const entries = ['sdk/index.ts', 'sdk/age/index.ts', 'sdk/http1/index.ts', 'sdk/s3/index.ts']
+const entries = [
+  'sdk/index.ts',
+  'sdk/age/index.ts',
+  'sdk/http1/index.ts',
+  'sdk/s3/index.ts',
+  'sdk/tar/index.ts'
+]
 const heading =
   '# What authors of plugins can import, as the compiler declares it. `npm run surface` writes it anew: a change here is one for them.\n'
 

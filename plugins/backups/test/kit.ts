@@ -146,7 +146,7 @@ interface Run {
 const runMs = 120_000
 
 /** The newest of a list, once it has ended. */
-export async function ended(client: TestClient, list: string): Promise<Run> {
+export async function ended(client: TestClient, list: string, ms = runMs): Promise<Run> {
   return await until(
     async () => {
       const { body } = await client.get(list)
@@ -154,7 +154,7 @@ export async function ended(client: TestClient, list: string): Promise<Run> {
       return run === undefined || run.status === 'running' ? undefined : run
     },
     `the newest of ${list} to end`,
-    runMs
+    ms
   )
 }
 

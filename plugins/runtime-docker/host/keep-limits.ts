@@ -13,7 +13,7 @@ export async function keepLimits(
 ): Promise<void> {
   const limit = async (): Promise<void> => {
     // While the engine is away nothing is started either; whatever else is wrong, the next deploy says it too.
-    await runtime.limitHost().catch((error: unknown) => {
+    await runtime.limits.refresh().catch((error: unknown) => {
       log.debug({ err: error }, 'the limits of what containers reach of their machine were not looked at')
     })
   }

@@ -160,7 +160,7 @@ engineTest('containers and builds run below limits of their installation and of 
 
   const other = randomUUID()
   await runtime.ensureNetwork({ id: other, slug: `t${other.slice(0, 8)}` })
-  await runtime.limitHost()
+  await runtime.limits.refresh()
   t.ok((await numberIn(own.memory)) <= allowed * 0.75, 'there is another project')
 
   await runtime.start(id)
@@ -172,7 +172,7 @@ engineTest('containers and builds run below limits of their installation and of 
   t.equal(await forks(), 0)
   await writeFile(own.pids, '40')
   t.not(await forks(), 0, 'the limit of the project holds for its containers')
-  await runtime.limitHost()
+  await runtime.limits.refresh()
   t.ok((await numberIn(own.pids)) > 40, 'it is set anew')
 
   const tar = pack()

@@ -55,7 +55,7 @@ test("one project's containers do not fill the machine's table of connections", 
   t.same(await runIn(lab, greedy.id, knock(greedy.gateway, 80)), ['80 closed'], 'the machine counts as well')
   t.same(await runIn(lab, other.id, knock(neighbour, 5432)), ['5432 open'])
 
-  await lab.runtime.limitHost()
+  await lab.runtime.limits.refresh()
   t.same(await runIn(lab, greedy.id, knock(neighbour, 5432)), ['5432 closed'], 'it is not forgotten')
 
   // Those that have ended stay in the table for a while, and so does what is no connection.
@@ -88,15 +88,15 @@ test('the rules are set once however often they are asked for, again when they w
   const first = await rulesOf(engine)
   const tag = installationTag(lab.instanceId)
   await Promise.all([
-    lab.runtime.limitHost(),
-    lab.runtime.limitHost(),
-    labOn(t, engine, {}, lab.instanceId).runtime.limitHost()
+    lab.runtime.limits.refresh(),
+    lab.runtime.limits.refresh(),
+    labOn(t, engine, {}, lab.instanceId).runtime.limits.refresh()
   ])
   t.same((await rulesOf(engine)).sort(), first.sort(), 'nothing is there twice')
 
   await engine.onMachine('iptables', '-F', 'INPUT')
   t.same(await runIn(lab, id, knock(gateway, 5432)), ['5432 open'])
-  await lab.runtime.limitHost()
+  await lab.runtime.limits.refresh()
   t.same(await runIn(lab, id, knock(gateway, 5432)), ['5432 closed'])
   t.equal(
     (await rulesOf(engine)).filter(line => line === `-A INPUT -j BUSBAR-${tag}-INPUT`).length,
@@ -106,7 +106,7 @@ test('the rules are set once however often they are asked for, again when they w
 
   await engine.kill()
   await engine.start()
-  await lab.runtime.limitHost()
+  await lab.runtime.limits.refresh()
   const again = await startApplication(lab, 'again')
   t.same(
     await runIn(lab, again.id, knock(again.gateway, 5432)),

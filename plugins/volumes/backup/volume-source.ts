@@ -13,8 +13,9 @@ import type {
   StoredDump
 } from 'busbar/api/backups'
 import { type EngineDiskReader, whileThereIsRoom } from 'busbar/api/builds'
-import { type ContainerRuntime, checkedTar } from 'busbar/api/containers'
+import type { ContainerRuntime } from 'busbar/api/containers'
 import { type Clock, type Database, isProblem, type OptionalHandle } from 'busbar/sdk'
+import { checkedTar } from 'busbar/sdk/tar'
 import type { DiscardedVolumes } from '../discarded-volumes.js'
 import type { EngineVolumeStore } from '../engine-volume-store.js'
 import { sparePrefix } from '../volume-name.js'

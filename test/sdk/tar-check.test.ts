@@ -2,8 +2,8 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { test } from 'tap'
 import { type Header, pack } from 'tar-stream'
-import { checkedTar } from '../checked-tar.js'
-import { TarCheck } from '../tar-check.js'
+import { checkedTar } from '../../sdk/tar/checked-tar.js'
+import { TarCheck } from '../../sdk/tar/tar-check.js'
 
 async function tarOf(
   entries: ReadonlyArray<Partial<Header> & { readonly name: string } & { readonly content?: string }>
