@@ -44,8 +44,8 @@ export class VolumeBackups implements BackupSource {
   async restore(...asked: Parameters<BackupSource['restore']>): Promise<void> {
     await (await this.#loaded()).restore(...asked)
   }
-  async settle(id: string, what: Parameters<BackupSource['settle']>[1]): Promise<void> {
-    await (await this.#loaded()).settle(id, what)
+  async settle(...asked: Parameters<VolumeSource['settle']>): Promise<void> {
+    await (await this.#loaded()).settle(...asked)
   }
   async check(...asked: Parameters<BackupSource['check']>) {
     return await (await this.#loaded()).check(...asked)

@@ -9,6 +9,8 @@ import type {
   Dump,
   DumpOptions,
   RemovedResource,
+  RestoreWork,
+  SettleWork,
   SourceSpace,
   StoredDump
 } from 'busbar/api/backups'
@@ -81,7 +83,7 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
   }
 
   /** Unpacked beside what is there, and exchanged with it when it is whole. */
-  async restore(id: string, dump: StoredDump, work: BackupWork): Promise<void> {
+  async restore(id: string, dump: StoredDump, work: RestoreWork): Promise<void> {
     const volume = await this.#existing(id)
     const { engineVolumes, runtime, store } = this.parts
     checkFormat(dump)
@@ -98,19 +100,23 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
     work.signal.throwIfAborted()
     await store.noteExchange(row, true)
     await runtime.exchangeVolumes(volume.engine_name, spare)
-    await store.noteExchange(row, false)
+    await this.#noteExchanged(row, work.restored)
     work.say('they have taken the place of those that were there')
   }
 
-  async settle(id: string, what: 'backup' | 'restore' | 'check'): Promise<void> {
+  async settle(
+    id: string,
+    what: 'backup' | 'restore' | 'check',
+    { restored }: Partial<SettleWork> = {}
+  ): Promise<void> {
     const { store, runtime, control } = this.parts
     if (what === 'check') return await runtime.removeVolume(drillNameOf(id))
     const row = await store.find(id, what)
     if (row === undefined) return
     const spare = row.spare_name
     if (spare !== null && row.is_exchanging) {
-      await this.#finishExchange(row.engine_name, spare)
-      await store.noteExchange(row, false)
+      const isDone = await this.#finishExchange(row.engine_name, spare)
+      await this.#noteExchanged(row, isDone ? restored : undefined)
     }
     if (spare !== null) await this.#discard(spare)
     if (!(await store.endsStop(row))) return
@@ -167,10 +173,23 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
     })
   }
 
-  /** Of volumes that are gone, with the application perhaps, nothing is left to finish. */
-  async #finishExchange(name: string, spare: string): Promise<void> {
-    await this.parts.runtime.exchangeVolumes(name, spare, { isResumed: true }).catch((error: unknown) => {
-      if (!isProblem(error) || error.code !== 'E_VOLUME_MISSING') throw error
+  /** False of volumes that are gone, with the application perhaps: nothing is left to finish. */
+  async #finishExchange(name: string, spare: string): Promise<boolean> {
+    try {
+      await this.parts.runtime.exchangeVolumes(name, spare, { isResumed: true })
+      return true
+    } catch (error) {
+      if (isProblem(error) && error.code === 'E_VOLUME_MISSING') return false
+      throw error
+    }
+  }
+
+  /** Before the application starts: what it writes from then on is not replaced by the same restore once more. */
+  async #noteExchanged(row: WorkRow, restored: SettleWork['restored']): Promise<void> {
+    const { db, store } = this.parts
+    await db.transaction(async tx => {
+      await store.noteExchange(row, false, tx)
+      await restored?.(tx)
     })
   }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Database } from 'busbar/sdk'
+import type { Database, Tx } from 'busbar/sdk'
 
 /** What is done with a volume that has to be put back afterwards, whatever becomes of the platform. */
 export interface WorkRow {
@@ -49,11 +49,12 @@ export class WorkStore {
     return await this.db.sql<WorkRow>(`select ${columns} from $schema.backup_work order by volume_id, what`)
   }
 
-  async noteExchange({ id }: Pick<WorkRow, 'id'>, isExchanging: boolean): Promise<void> {
-    await this.db.sql('update $schema.backup_work set is_exchanging = :isExchanging where id = :id', {
-      id,
-      isExchanging
-    })
+  async noteExchange({ id }: Pick<WorkRow, 'id'>, isExchanging: boolean, tx?: Tx): Promise<void> {
+    await this.db.sql(
+      'update $schema.backup_work set is_exchanging = :isExchanging where id = :id',
+      { id, isExchanging },
+      tx
+    )
   }
 
   /** Before the application is stopped. Answers whether that was done for another volume of it already. */
