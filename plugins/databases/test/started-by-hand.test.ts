@@ -1,7 +1,7 @@
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireDatabaseImages } from '../../../lab/database-images.js'
-import { runIn, startLab, untilStatus } from './lab.js'
+import { containerOf, runIn, startLab, untilStatus } from './lab.js'
 
 test('what a server that was given up has written since somebody started it is kept', async t => {
   if (!(await requireDatabaseImages(t))) return
@@ -17,7 +17,10 @@ test('what a server that was given up has written since somebody started it is k
   await untilStatus(ann, path, 'running')
   await redis('set', 'kept', 'yes')
   await redis('save')
+  const before = await containerOf(k, made.body.id)
   t.equal((await ann.post(`${path}/reload`)).status, 202)
+  const isNew = async (): Promise<boolean> => (await containerOf(k, made.body.id)) !== before
+  await until(isNew, 'the new container', 60_000)
   const answer = async () => await redis('get', 'kept').catch(() => undefined)
   t.equal(await until(answer, 'the server of the new container', 120_000), 'yes')
 })

@@ -81,7 +81,7 @@ test('an upgrade brings everything to another major version', async t => {
     t.match(await ann.post(`${again.path}/stop`), { status: 200 })
     const docker = new Docker()
     const binds = [`${made.slug}-vol:/from:ro`, `${again.slug}-vol:/to`]
-    const copy = 'find /to -mindepth 1 -delete && cp -a /from/. /to/'
+    const copy = 'rm -rf /to/* && cp -a /from/. /to/'
     const [{ StatusCode: code }] = await docker.run(
       'busybox:lab',
       ['sh', '-c', copy],
