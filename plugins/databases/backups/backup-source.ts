@@ -16,7 +16,7 @@ import type { EngineDiskReader } from 'busbar/api/builds'
 import type { ContainerRuntime } from 'busbar/api/containers'
 import { type Clock, type Database, isUuid, type OptionalHandle, Problem, type ProjectId } from 'busbar/sdk'
 import { problems } from '../problems.js'
-import type { DatabaseRow } from '../records/database-row.js'
+import { type DatabaseRow, doing } from '../records/database-row.js'
 import type { DatabaseService } from '../records/database-service.js'
 import type { DatabaseStore } from '../records/database-store.js'
 import type { SealedCredentials } from '../records/sealed-credentials.js'
@@ -67,8 +67,7 @@ export class DatabaseBackupSource implements BackupSource {
   async find(id: string, projectId: string): Promise<BackupResource | undefined> {
     const row = isUuid(id) ? await this.parts.store.find(id) : undefined
     if (row === undefined || row.project_id !== projectId) return undefined
-    const busy =
-      row.task === null ? null : `the database is ${row.status.replace('_', ' ')} now: try again later`
+    const busy = row.task === null ? null : `the database is ${doing(row)} now: try again later`
     const isFiles = row.type === 'other' && row.backup_mode === 'volume_snapshot'
     const isIdle = row.status !== 'running' && !isFiles
     return {
