@@ -101,7 +101,7 @@ const wellFormed = (text: string): string => text.replace(/[\ud800-\udfff]/g, ''
 
 /** What is about a request as a whole, or about what it is asked of. */
 const aboutNoField =
-  /^(?:the body (?:is not valid JSON|must not be empty)|the address must not contain NUL|the path is not valid percent-encoding|Idempotency-Key must be|application \S+ runs an image)/
+  /^(?:the body (?:is not valid JSON|must not be empty)|the address must not contain NUL|the path is not valid percent-encoding|Idempotency-Key must be|application \S+ runs an image|no remote is enabled)/
 
 /** What is wrong with an answer; null when nothing is. */
 function faultOf(answer: TestAnswer): string | null {
