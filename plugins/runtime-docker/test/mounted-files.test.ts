@@ -90,8 +90,13 @@ engineTest(
       log
     })
     // It ends in between: of its call nothing more is heard.
-    void killed.around({ projectId, deploymentId }, files, async () => await new Promise<never>(() => {}))
-    await until(async () => (await holders(lab)).length === 1, 'the files are there')
+    let isMade = false
+    void killed.around({ projectId, deploymentId }, files, async () => {
+      isMade = true
+      await new Promise<never>(() => {})
+    })
+    await until(() => isMade, 'the files are there')
+    t.equal((await holders(lab)).length, 1)
     await killed.removeLeft({ deploymentId }, 0)
     t.equal((await holders(lab)).length, 1, 'the process that makes the container leaves them alone')
     await runtime.removeLeftFiles({ deploymentId: '00000000-0000-4000-8000-000000000002' })
