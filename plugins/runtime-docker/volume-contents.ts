@@ -181,10 +181,19 @@ export class VolumeContents {
   }
 
   async #refuseUsed(name: string): Promise<void> {
-    const isRunning = ({ State: state }: Docker.ContainerInfo): boolean =>
-      ['running', 'paused', 'restarting'].includes(state)
-    if ((await this.#containersWith(name)).some(isRunning))
-      throw problems.volumeInUse({ volume: name, reason: 'a container that has it runs' })
+    for (const { Id: id, State: state } of await this.#containersWith(name))
+      if (['running', 'paused', 'restarting'].includes(state) && (await this.#runs(id)))
+        throw problems.volumeInUse({ volume: name, reason: 'a container that has it runs' })
+  }
+
+  /** The engine's list may be of the moment before a stop that it has answered already. */
+  async #runs(id: string): Promise<boolean> {
+    const seen = await this.parts.engine.call(
+      'inspect a container that has a volume',
+      async docker => await docker.getContainer(id).inspect(),
+      { absent: [404] }
+    )
+    return seen?.State.Running === true
   }
 
   async #containersWith(name: string): Promise<Docker.ContainerInfo[]> {
