@@ -3,7 +3,7 @@ import { containerRuntime } from 'busbar/api/containers'
 import { until } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
 import type { Test } from 'tap'
-import { containerOf, createDatabase, type Lab, type Made } from './lab.js'
+import { containerOf, createDatabase, type Lab, type Made, removeAll } from './lab.js'
 
 const endsSlowly =
   'trap "echo ending; sleep 6; exit 0" TERM; httpd -p 80; while :; do sleep 1 & wait $!; done'
@@ -19,6 +19,8 @@ export async function slowDatabase(t: Test, lab: Lab): Promise<Made> {
     await container.remove()
   }
   t.teardown(async () => {
+    // An image that a container has loses its name only.
+    await removeAll(lab.k)
     await docker.getImage(`${repo}:1`).remove({ force: true })
   })
   return await createDatabase(lab, { name: 'slow', type: 'other', image: `${repo}:1`, container_port: 80 })
