@@ -77,10 +77,14 @@ export class ContainerLives {
       {
         absent: [304],
         patient: true,
-        explain: ({ statusCode, words }) =>
-          statusCode === 404 && /no such container/i.test(words)
-            ? problems.containerMissing({ container: short(containerId) })
-            : undefined
+        explain: ({ statusCode, words }) => {
+          const container = short(containerId)
+          if (statusCode === 404 && /no such container/i.test(words))
+            return problems.containerMissing({ container })
+          // Of an engine that was killed and has been started again.
+          if (/\btask [0-9a-f]{64}: already exists/.test(words)) return problems.stillEnding({ container })
+          return undefined
+        }
       }
     )
   }
