@@ -4,7 +4,7 @@ import { requireDatabaseImages } from '../../../lab/database-images.js'
 import { requireSecondEngine } from '../../../lab/second-engine.js'
 import { fillDisk, mebi, startEngineLab } from './engine-lab.js'
 import { untilRunning } from './lab.js'
-import { filledPostgres, heldDumps, leftOf, startWriter, untilEnded, untilUpgraded } from './postgres-lab.js'
+import { filledPostgres, heldDumps, leftOf, startWriter, untilUpgraded } from './postgres-lab.js'
 
 const isHere = async (t: Test): Promise<boolean> =>
   (await requireDatabaseImages(t)) && (await requireSecondEngine(t))
@@ -73,29 +73,5 @@ test('a disk that is full while everything is restored for an upgrade loses no r
   await writer.untilMore()
   t.same(await writer.lost(), [])
   t.match((await ann.get(made.path)).body, { version: '14' })
-  t.match(await leftOf(k, made), { containers: [made.slug], volumes: 1 })
-})
-
-test('a disk that is full while a backup is restored leaves what was there', async t => {
-  if (!(await isHere(t))) return
-  const lab = await startEngineLab(t)
-  const { ann, k, engine } = lab
-  await k.configure('builds', { disk_floor_mib: 0 })
-  const made = await filledPostgres(lab, '15')
-  await ann.post(`${made.path}/backups`)
-  const backup = await untilEnded(ann, made.path, 'backups')
-  t.equal(backup.status, 'succeeded', backup.log)
-  await untilRunning(ann, made.path)
-  const writer = startWriter(lab, made)
-  await writer.untilMore()
-  t.match(await ann.post(`${made.path}/restore`, { backup_id: backup.id }), { status: 202 })
-  await until(async () => (await leftOf(k, made)).containers.length > 1, 'a server beside it')
-  const free = await fillDisk(engine, 4 * mebi)
-  const restore = await untilEnded(ann, made.path, 'restores')
-  t.match(restore, { status: 'failed', error: String }, restore.log)
-  await free()
-  await until(async () => (await ann.get(made.path)).body.status === 'running', 'it to run', 420_000)
-  await writer.untilMore()
-  t.same(await writer.lost(), [])
   t.match(await leftOf(k, made), { containers: [made.slug], volumes: 1 })
 })
