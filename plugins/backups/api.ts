@@ -62,6 +62,7 @@ export interface BackupWork {
   say(message: string): void
 }
 
+/** What comes along with a restore. */
 export interface RestoreWork extends BackupWork {
   /**
    * What is restored is what there is from now on, and takes what is written to it: the restore is not begun again by a platform that

@@ -431,4 +431,5 @@ export async function whileThereIsRoom<T>(
   }
 }
 
+/** Of bytes, rounded down: for people. */
 export const mebibytes = (bytes: number): number => Math.floor(bytes / 2 ** 20)
