@@ -1,5 +1,5 @@
 import type { ContainerSpec } from 'busbar/api/containers'
-import type { Log } from 'busbar/sdk'
+import type { Clock, Log } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import { type ContainerAccess, short } from './container-access.js'
 import { containerOptions, isNeverRestarted, restartPolicies } from './container-options.js'
@@ -7,6 +7,7 @@ import { checkDeclared, declaredSize } from './declared-size.js'
 import type { EngineClient } from './engine-client.js'
 import type { FileHolders, HeldFiles } from './file-holders.js'
 import type { MachineLimits } from './host/machine-limits.js'
+import type { OrphanEnder } from './host/orphan-ender.js'
 import type { Identity } from './identity.js'
 import type { Images } from './images.js'
 import { problems } from './problems.js'
@@ -18,8 +19,15 @@ interface ContainerLivesParts {
   readonly images: Images
   readonly files: Pick<FileHolders, 'around'>
   readonly groups: Pick<MachineLimits['groups'], 'parentOf'>
+  readonly orphans: Pick<OrphanEnder, 'end'>
+  readonly clock: Pick<Clock, 'now' | 'sleep'>
   readonly log: Log
 }
+
+/** What the engine says of a container that is not its own any more, see `ContainerProcess`. */
+const orphaned = /\btask [0-9a-f]{64}: already exists|\bid already in use|\/[0-9a-f]{64}: file exists/
+/** It takes note a moment later that they have ended, and clears away what it has kept of them. */
+const orphanPauseMs = [0, 200, 400, 800, 1600, 3200] as const
 
 /** Makes containers, starts and stops them, and keeps in the engine which of them should run. */
 export class ContainerLives {
@@ -69,24 +77,43 @@ export class ContainerLives {
       seen.HostConfig.RestartPolicy?.Name !== restartPolicies.running.Name
     )
       await this.#setRestartPolicy(containerId, 'running')
-    await this.parts.engine.call(
-      `start the container ${short(containerId)}`,
-      async docker => {
-        await docker.getContainer(containerId).start()
-      },
-      {
-        absent: [304],
-        patient: true,
-        explain: ({ statusCode, words }) => {
-          const container = short(containerId)
-          if (statusCode === 404 && /no such container/i.test(words))
-            return problems.containerMissing({ container })
-          // Of an engine that was killed and has been started again.
-          if (/\btask [0-9a-f]{64}: already exists/.test(words)) return problems.stillEnding({ container })
-          return undefined
+    if (await this.#isStarted(containerId)) return
+    const { orphans, clock, log } = this.parts
+    await orphans.end(new Set([seen.Id]), clock.now()).catch((error: unknown) => {
+      log.warn({ err: error, containerId }, 'what a killed engine has left of a container could not be ended')
+    })
+    for (const ms of orphanPauseMs) {
+      await clock.sleep(ms)
+      if (await this.#isStarted(containerId)) return
+    }
+    throw problems.orphaned({ container: short(containerId) })
+  }
+
+  /** False where the engine refuses it for what it has left there when it was killed. */
+  async #isStarted(containerId: string): Promise<boolean> {
+    const container = short(containerId)
+    const refusal = problems.orphaned({ container })
+    try {
+      await this.parts.engine.call(
+        `start the container ${container}`,
+        async docker => {
+          await docker.getContainer(containerId).start()
+        },
+        {
+          absent: [304],
+          patient: true,
+          explain: ({ statusCode, words }) => {
+            if (statusCode === 404 && /no such container/i.test(words))
+              return problems.containerMissing({ container })
+            return statusCode === 500 && orphaned.test(words) ? refusal : undefined
+          }
         }
-      }
-    )
+      )
+      return true
+    } catch (error) {
+      if (error === refusal) return false
+      throw error
+    }
   }
 
   async stop(containerId: string, graceSeconds: number): Promise<void> {

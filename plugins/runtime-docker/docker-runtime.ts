@@ -56,6 +56,7 @@ import { usualBuildHosts } from './host/build-hosts.js'
 import type { LimitState } from './host/host-limits.js'
 import type { HostTools } from './host/host-tools.js'
 import { MachineLimits } from './host/machine-limits.js'
+import { OrphanEnder } from './host/orphan-ender.js'
 import { routesAround } from './host-ranges.js'
 import { Identity, type Signatures } from './identity.js'
 import { buildImage } from './image-build.js'
@@ -105,6 +106,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   readonly #bridges: BridgeNetworks
   readonly #networks: ProjectNetworks
   readonly limits: MachineLimits
+  readonly #orphans: OrphanEnder
   readonly #platform: PlatformContainer
   readonly #volumes: Volumes
   readonly #files: FileHolders
@@ -153,14 +155,15 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     })
     this.#networks = new ProjectNetworks(this.#bridges, identity, instanceId)
     this.#images = new Images({ engine, instanceId, identity })
+    const { groups } = this.limits
+    this.#orphans = new OrphanEnder({ ...dependencies, engine, groups })
     this.#lives = new ContainerLives({
-      engine,
-      identity,
-      log,
+      ...found,
       access,
       images: this.#images,
       files,
-      groups: this.limits.groups
+      groups,
+      orphans: this.#orphans
     })
     this.#buildCache = new BuildCache({ engine, identity })
     this.#imageUses = new ImageUses({ engine, identity, list: async () => await this.#buildCache.listing() })
@@ -220,10 +223,13 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
 
   /**
    * Undoes what the death of an engine does beyond its own end. Started again, it stops the containers that
-   * have outlived it as if a person had.
+   * have outlived it as if a person had, and forgets those that it was about to start.
    */
   async recover(outage: EngineOutage): Promise<void> {
-    await recoverContainers({ engine: this.#engine, owners: this.#owners, ...this.dependencies }, outage)
+    await recoverContainers(
+      { ...this.dependencies, engine: this.#engine, owners: this.#owners, orphans: this.#orphans },
+      outage
+    )
   }
 
   async create(spec: ContainerSpec): Promise<string> {

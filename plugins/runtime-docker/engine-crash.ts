@@ -5,6 +5,7 @@ import { restartPolicies } from './container-options.js'
 import type { ContainerOwners } from './container-owners.js'
 import type { EngineClient } from './engine-client.js'
 import type { HeartbeatFile } from './heartbeat-file.js'
+import type { OrphanEnder } from './host/orphan-ender.js'
 import { instanceLabel } from './labels.js'
 
 type Seen = Pick<Docker.ContainerInspectInfo, 'State'> & {
@@ -73,50 +74,54 @@ async function follow(
   }
 }
 
-/** Starts what went down. One container that cannot be helped does not keep the others; the first failure is thrown at the end. */
-export async function recoverContainers(
-  {
-    engine,
-    owners,
-    instanceId,
-    log
-  }: {
-    readonly engine: EngineClient
-    readonly owners: ContainerOwners
-    readonly instanceId: string
-    readonly log: Log
-  },
-  outage: EngineOutage
-): Promise<void> {
+interface RecoveryParts {
+  readonly engine: EngineClient
+  readonly owners: ContainerOwners
+  readonly orphans: Pick<OrphanEnder, 'end'>
+  readonly instanceId: string
+  readonly log: Log
+}
+
+/**
+ * Ends what the engine has forgotten, and starts what went down. One container that cannot be helped does not keep the others; the first
+ * failure is thrown at the end.
+ */
+export async function recoverContainers(parts: RecoveryParts, outage: EngineOutage): Promise<void> {
+  const { engine, owners, orphans, instanceId, log } = parts
   const containers = await engine.call(
     'list containers',
     async docker =>
       await docker.listContainers({ all: true, filters: { label: [`${instanceLabel}=${instanceId}`] } })
   )
   const failures: unknown[] = []
-  for (const { Id: id } of containers) {
-    try {
+  const tryTo = async (work: () => Promise<unknown>): Promise<void> => {
+    await work().catch((error: unknown) => failures.push(error))
+  }
+  const own: Docker.ContainerInspectInfo[] = []
+  for (const { Id: id } of containers)
+    await tryTo(async () => {
       const seen = await engine.call(
         'inspect a container',
         async docker => await docker.getContainer(id).inspect(),
         { absent: [404] }
       )
-      if (seen === undefined || owners.ofInspected(seen) === undefined || !wentDownWithEngine(seen, outage))
-        continue
+      if (seen !== undefined && owners.ofInspected(seen) !== undefined) own.push(seen)
+    })
+  const resting = own.filter(({ State: state }) => !state.Running)
+  await tryTo(async () => await orphans.end(new Set(resting.map(({ Id: id }) => id)), outage.backAt))
+  for (const seen of resting.filter(container => wentDownWithEngine(container, outage)))
+    await tryTo(async () => {
       log.warn(
         { container: seen.Name.slice(1) },
         'a container that went down with the engine is started again'
       )
       await engine.call(
-        `start the container ${id.slice(0, 12)}`,
+        `start the container ${seen.Id.slice(0, 12)}`,
         async docker => {
-          await docker.getContainer(id).start()
+          await docker.getContainer(seen.Id).start()
         },
         { absent: [304, 404, 409], patient: true }
       )
-    } catch (error) {
-      failures.push(error)
-    }
-  }
+    })
   if (failures.length > 0) throw failures[0]
 }

@@ -43,11 +43,11 @@ export const problems = problemTable({
     'the Docker Engine at {address} was asked to {task} and did not finish its answer: the connection was closed in the middle of it, or nothing more came',
     'see whether dockerd is running and what its log says'
   ],
-  stillEnding: [
+  orphaned: [
     503,
     'E_ENGINE_UNREACHABLE',
-    'the Docker Engine, which was killed, has not ended yet what ran in the container {container} until then',
-    'try again in a moment'
+    'the Docker Engine, which was killed, does not start the container {container}: processes that it has left there could not be ended',
+    'try again in a moment; restart the machine of the engine if that does not help'
   ],
   badAddress: [
     503,

@@ -39,6 +39,11 @@ export class GroupKeeper {
     return (await this.#ownGroups())?.parentOf(projectId)
   }
 
+  /** As it is named in paths of control groups. Undefined where the engine keeps none. */
+  async groupOfAll(): Promise<string | undefined> {
+    return (await this.#ownGroups())?.all
+  }
+
   /** Resolves when the limits of a project that has a network were set, or it is known that they cannot be. */
   async ensure(projectId: string): Promise<void> {
     if (!this.#known.has(projectId)) await this.#apply()

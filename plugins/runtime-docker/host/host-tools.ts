@@ -36,6 +36,8 @@ export interface ToolsKind {
   readonly volumes?: ReadonlyArray<{ readonly source: string; readonly target: string }>
   /** A program may say nothing for as long as the container lives. */
   readonly isSilent?: true
+  /** Where AppArmor confines containers, not this one. */
+  readonly isUnconfined?: true
 }
 
 const networkTools: ToolsKind = {
@@ -200,7 +202,11 @@ const containerOptions = (
     // An engine that renames users lends the network of the machine only to one with the machine's own.
     UsernsMode: 'host',
     CapDrop: ['ALL'],
-    SecurityOpt: ['no-new-privileges:true', 'label=disable'],
+    SecurityOpt: [
+      'no-new-privileges:true',
+      'label=disable',
+      ...(kind.isUnconfined === true ? ['apparmor=unconfined'] : [])
+    ],
     Mounts: [
       ...sources.map(source => ({ Type: 'bind' as const, Source: source, ...mountOf(source, kind) })),
       ...(kind.volumes ?? []).map(({ source, target }) => ({
