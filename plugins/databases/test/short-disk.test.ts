@@ -1,3 +1,8 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, open, rm, statfs } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { requireDatabaseImages } from '../../../lab/database-images.js'
@@ -6,6 +11,7 @@ import { fillDisk, mebi, startEngineLab } from './engine-lab.js'
 import { untilRunning } from './lab.js'
 import { filledPostgres, heldDumps, leftOf, startWriter, untilUpgraded } from './postgres-lab.js'
 
+const run = promisify(execFile)
 const isHere = async (t: Test): Promise<boolean> =>
   (await requireDatabaseImages(t)) && (await requireSecondEngine(t))
 
@@ -32,9 +38,9 @@ test('an upgrade during which the disk runs short ends before its server has no 
   const { ann, k, engine } = lab
   await k.configure('builds', { disk_floor_mib: 128 })
   const made = await filledPostgres(lab)
-  const writer = startWriter(lab, made)
+  const writer = startWriter(t, lab, made)
   await writer.untilMore()
-  const dumps = await heldDumps(lab, made)
+  const dumps = await heldDumps(t, lab, made)
   await ann.post(`${made.path}/upgrade`, { target_version: '15' })
   await dumps.untilOneWaits()
   const free = await fillDisk(engine, 100 * mebi)
@@ -55,9 +61,9 @@ test('a disk that is full while everything is restored for an upgrade loses no r
   // Nothing is watched: the servers run into the end of the disk.
   await k.configure('builds', { disk_floor_mib: 0 })
   const made = await filledPostgres(lab)
-  const writer = startWriter(lab, made)
+  const writer = startWriter(t, lab, made)
   await writer.untilMore()
-  const dumps = await heldDumps(lab, made)
+  const dumps = await heldDumps(t, lab, made)
   await ann.post(`${made.path}/upgrade`, { target_version: '15' })
   await dumps.untilOneWaits()
   const free = await fillDisk(engine, 4 * mebi)
@@ -74,4 +80,26 @@ test('a disk that is full while everything is restored for an upgrade loses no r
   t.same(await writer.lost(), [])
   t.match((await ann.get(made.path)).body, { version: '14' })
   t.match(await leftOf(k, made), { containers: [made.slug], volumes: 1 })
+})
+
+test('the disk of a test is filled while others write to it', async t => {
+  if (!(await isHere(t))) return
+  const dataRoot = await mkdtemp(join(tmpdir(), 'busbar-small-'))
+  await run('mount', ['-t', 'tmpfs', '-o', 'size=512m', 'tmpfs', dataRoot])
+  t.teardown(async () => {
+    await run('umount', ['--lazy', dataRoot])
+    await rm(dataRoot, { recursive: true, force: true })
+  })
+  const other = await open(join(dataRoot, 'other'), 'w')
+  t.teardown(() => other.close())
+  const write = async (): Promise<void> => {
+    for (let written = 0; written < 200; written++) await other.write(Buffer.alloc(mebi))
+  }
+  // More than the disk is to have left, until it has no more.
+  const writing = write().catch(() => {})
+  const free = await fillDisk({ dataRoot }, mebi)
+  await writing
+  const { bavail, bsize } = await statfs(dataRoot)
+  t.ok(bavail * bsize <= mebi)
+  await free()
 })
