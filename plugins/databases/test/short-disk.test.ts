@@ -9,7 +9,7 @@ import { requireDatabaseImages } from '../../../lab/database-images.js'
 import { requireSecondEngine } from '../../../lab/second-engine.js'
 import { fillDisk, mebi, startEngineLab } from './engine-lab.js'
 import { untilRunning } from './lab.js'
-import { filledPostgres, heldDumps, leftOf, startWriter, untilUpgraded } from './postgres-lab.js'
+import { filledPostgres, heldDumps, leftOf, startWriter, untilEnded, untilUpgraded } from './postgres-lab.js'
 
 const run = promisify(execFile)
 const isHere = async (t: Test): Promise<boolean> =>
@@ -71,7 +71,7 @@ test('a disk that is full while everything is restored for an upgrade loses no r
   const upgrade = await untilUpgraded(ann, made)
   t.match(
     upgrade,
-    { phase: 'failed', error: /No space left on device|dump failed|restore failed/ },
+    { phase: 'failed', error: /^the disk of the engine is full, but for \d+ MiB: make room on it.* failed/s },
     upgrade.log
   )
   await free()
@@ -80,6 +80,39 @@ test('a disk that is full while everything is restored for an upgrade loses no r
   t.same(await writer.lost(), [])
   t.match((await ann.get(made.path)).body, { version: '14' })
   t.match(await leftOf(k, made), { containers: [made.slug], volumes: 1 })
+})
+
+test('a disk that a restore fills leaves what was there, and says why', async t => {
+  if (!(await isHere(t))) return
+  const lab = await startEngineLab(t)
+  const { ann, k, engine } = lab
+  const made = await filledPostgres(lab, '15')
+  await ann.post(`${made.path}/backups`)
+  const backup = await untilEnded(ann, made.path, 'backups')
+  t.equal(backup.status, 'succeeded', backup.log)
+  await untilRunning(ann, made.path)
+  const writer = startWriter(t, lab, made)
+  await writer.untilMore()
+  // The dump would have room, and with it the server that it is restored into has not.
+  const cases = [
+    ['is watched', 128, 144, /^the disk of the engine runs short: .*: make room on it/],
+    ['is full', 0, 20, /^the disk of the engine is full, but for \d+ MiB: make room on it.*its server ends/s]
+  ] as const
+  for (const [before, [what, floor, left, words]] of cases.entries())
+    await t.test(`where it ${what}`, async t => {
+      await k.configure('builds', { disk_floor_mib: floor })
+      const free = await fillDisk(engine, left * mebi)
+      t.match(await ann.post(`${made.path}/restore`, { backup_id: backup.id }), { status: 202 })
+      const restore = await untilEnded(ann, made.path, 'restores', before)
+      t.match(restore, { status: 'failed', error: words }, restore.log)
+      t.notMatch(restore.log, /restoring into a server/, 'its server has not begun')
+      await free()
+      // Its own server may have ended for want of room.
+      await until(async () => (await ann.get(made.path)).body.status === 'running', 'it to run', 420_000)
+      await writer.untilMore()
+      t.match(await leftOf(k, made), { containers: [made.slug], volumes: 1 })
+    })
+  t.same(await writer.lost(), [])
 })
 
 test('the disk of a test is filled while others write to it', async t => {
