@@ -4,6 +4,7 @@ import type { ImageInfo, StepProgress } from 'busbar/api/images'
 import {
   type Clock,
   extensionPoint,
+  isProblem,
   type OptionalHandle,
   type Problem,
   type SecretScope,
@@ -397,10 +398,17 @@ interface DiskWatchParts {
 }
 
 const lookEveryMs = 1000
+/** A server of a database needs some forty of these before it answers: with less than that, whatever is made of one fails. */
+const fullBytes = 64 * 2 ** 20
+const fullWords = 'the disk of the engine is full'
+const roomHelps = 'make room on it, and try again'
+const saysFull = /no space left on device|disk quota exceeded/i
+/** PostgreSQL says the same of memory. */
+const saysMemory = /shared memory/i
 
 /**
  * Does something that fills the disk of the engine, and ends it where that runs short: what runs beside it would have no room
- * for what it is told to keep. Nothing is watched where the disk is not seen.
+ * for what it is told to keep. Nothing is watched where the disk is not seen. What fails by itself says it where the disk is full.
  */
 export async function whileThereIsRoom<T>(
   { clock, disk }: DiskWatchParts,
@@ -416,7 +424,7 @@ export async function whileThereIsRoom<T>(
     if (seen !== undefined && seen.freeBytes < seen.floorBytes)
       short.abort(
         new Error(
-          `the disk of the engine runs short: ${mebibytes(seen.freeBytes)} MiB are free, and ${mebibytes(seen.floorBytes)} are left for what runs`
+          `the disk of the engine runs short: ${mebibytes(seen.freeBytes)} MiB are free, and ${mebibytes(seen.floorBytes)} are left for what runs: ${roomHelps}`
         )
       )
   })
@@ -425,10 +433,33 @@ export async function whileThereIsRoom<T>(
   } catch (error) {
     signal.throwIfAborted()
     short.signal.throwIfAborted()
-    throw error
+    throw await onFullDisk(error, disk.get())
   } finally {
     stop()
   }
+}
+
+/**
+ * Why something on the engine failed, in `words` of its own, which a full disk may be the cause of and not the text. Where it is
+ * full, or the words say so, that and what helps come first; otherwise, the words as they are.
+ */
+export async function withFullDisk(
+  words: string,
+  disk: Pick<EngineDiskReader, 'read'> | undefined
+): Promise<string> {
+  if (words.startsWith(fullWords)) return words
+  const seen = await disk?.read().catch(() => undefined)
+  const isFull = seen !== undefined && seen.freeBytes < fullBytes
+  if (!isFull && (!saysFull.test(words) || saysMemory.test(words))) return words
+  const left = isFull ? `, but for ${mebibytes(seen.freeBytes)} MiB` : ''
+  return `${fullWords}${left}: ${roomHelps}. What failed: ${words}`
+}
+
+/** Problems are for the caller as they are. */
+async function onFullDisk(error: unknown, disk: EngineDiskReader | undefined): Promise<unknown> {
+  if (!(error instanceof Error) || isProblem(error)) return error
+  const words = await withFullDisk(error.message, disk)
+  return words === error.message ? error : new Error(words, { cause: error })
 }
 
 /** Of bytes, rounded down: for people. */

@@ -14,6 +14,7 @@ import {
   openPlatform,
   pathOf,
   restore,
+  untilTold,
   writeContent
 } from './kit.js'
 
@@ -72,8 +73,7 @@ test('backups of a database by hand', { timeout: 200_000 }, async t => {
     t.equal(await contentOf(probe, other), 'before\n')
     await restore(admin, pathOf(project, other), { backup_id: backup.id, from_other: true })
     t.equal(await contentOf(probe, other), content)
-    const told = (await admin.get('/api/notifications')).body.items
-    t.ok(told.some(({ type }: { type: string }) => type === 'database.restored'))
+    await untilTold(admin, ({ type }) => type === 'database.restored')
   })
 
   await t.test('a changed bit or a missing end is refused before anything is touched', async t => {
@@ -232,8 +232,7 @@ test('backups of a database by hand', { timeout: 200_000 }, async t => {
     })
     probe.restoreError = null
     t.ok(probe.calls.includes(`settle restore ${id}`))
-    const told = (await admin.get('/api/notifications')).body.items
-    t.ok(told.some(({ type }: { type: string }) => type === 'database.restore_failed'))
+    await untilTold(admin, ({ type }) => type === 'database.restore_failed')
   })
 
   await t.test('so many as the installation keeps are kept', async () => {
@@ -269,8 +268,7 @@ test('backups of a database by hand', { timeout: 200_000 }, async t => {
     probe.checkError = null
     await k.query('update backups.backup set rows = 400 where id = $1', [backupId])
     t.match(await check(), { status: 'failed', error: 'the copy has 321 rows, and 400 were backed up' })
-    const told = (await admin.get('/api/notifications')).body.items
-    t.ok(told.some(({ type }: { type: string }) => type === 'database.backup_check_failed'))
+    await untilTold(admin, ({ type }) => type === 'database.backup_check_failed')
   })
 
   await t.test('a project has its newest fifty, and the newest of everything it has', async t => {

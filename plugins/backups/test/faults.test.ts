@@ -18,6 +18,7 @@ import {
   pathOf,
   restore,
   storedIn,
+  untilTold,
   writeContent
 } from './kit.js'
 
@@ -41,9 +42,8 @@ test('a dump that is not whole is no backup, and leaves nothing', { timeout: 240
   probe.endError = null
   t.same(await filesOf(k), [])
   t.equal(probe.calls.filter(call => call === `settle backup ${id}`).length, 2, 'each was put back')
-  const told = (await admin.get('/api/notifications')).body.items
-  t.ok(told.every(({ type }: { type: string }) => type === 'database.backup_failed'))
-  t.equal(told.length, 2)
+  const told = await untilTold(admin, ({ type }) => type === 'database.backup_failed', 2)
+  t.equal(told.length, 2, 'each was told, and nothing else')
   t.match(
     (await admin.get('/api/stats')).body.needs_attention,
     { failed_backups: 1 },
@@ -154,8 +154,7 @@ test('a destination that cuts off, refuses, is full or loses a file', { timeout:
     })
     t.notOk(probe.calls.some(call => call.startsWith('restore')))
     t.ok((await contentOf(probe, id)) === content)
-    const told = (await admin.get('/api/notifications')).body.items
-    t.ok(told.some(({ type }: { type: string }) => type === 'database.restore_failed'))
+    await untilTold(admin, ({ type }) => type === 'database.restore_failed')
   })
 
   await t.test('a backup is erased there once the destination answers again', async t => {

@@ -158,6 +158,25 @@ export async function ended(client: TestClient, list: string, ms = runMs): Promi
   )
 }
 
+interface Told {
+  readonly type: string
+  readonly title: string
+  readonly body: string
+  readonly link: string
+}
+
+/** All that the client is told, newest first, once so many of it are such: a notification comes behind the end of what it tells of. */
+export async function untilTold(
+  client: TestClient,
+  isSuch: (one: Told) => boolean,
+  count = 1
+): Promise<readonly Told[]> {
+  return await until(async () => {
+    const told = (await client.get('/api/notifications')).body.items as readonly Told[]
+    return told.filter(isSuch).length >= count && told
+  }, 'it to be told')
+}
+
 export const pathOf = (project: string, database: string): string =>
   `/api/projects/${project}/databases/${database}`
 

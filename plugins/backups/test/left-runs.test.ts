@@ -9,6 +9,7 @@ import {
   type Opened,
   openPlatform,
   pathOf,
+  untilTold,
   writeContent
 } from './kit.js'
 
@@ -88,12 +89,10 @@ test(
       t.same(await statuses(), [])
       await accept()
       await until(async () => (await statuses()).includes('failed'), 'it to be recorded')
-      await until(async () => {
-        const told = (await admin.get('/api/notifications')).body.items as Array<Record<string, string>>
-        return told.some(
-          ({ type, body }) => type === 'database.backup_failed' && /a plugin that is off/.test(body ?? '')
-        )
-      }, 'its project to be told')
+      await untilTold(
+        admin,
+        ({ type, body }) => type === 'database.backup_failed' && /a plugin that is off/.test(body)
+      )
       t.match(await admin.post(`${path}/backups`), { status: 404 }, 'its plugin knows it, and is off')
       await k.enable('backup-probe')
       await k.enqueue('backups', 'due', { configId })

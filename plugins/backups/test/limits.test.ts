@@ -1,7 +1,6 @@
-import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { s3Keys } from '../../../lab/s3-server.js'
-import { backUp, createDatabase, createVolume, ended, lines, openPlatform, pathOf } from './kit.js'
+import { backUp, createDatabase, createVolume, ended, lines, openPlatform, pathOf, untilTold } from './kit.js'
 
 test('limits, and what is refused', { timeout: 240_000 }, async t => {
   const opened = await openPlatform(t)
@@ -132,15 +131,13 @@ test('limits, and what is refused', { timeout: 240_000 }, async t => {
     const backup = await ended(admin, `${path}/backups`)
     probe.checkError = 'a file is missing'
     t.equal((await admin.post(`${path}/backups/${backup.id}/check`)).status, 202)
-    await until(async () => {
-      const told = (await admin.get('/api/notifications')).body.items as Array<Record<string, string>>
-      return told.some(
-        one =>
-          one.type === 'application.volume_backup_check_failed' &&
-          one.body === 'a file is missing' &&
-          one.link === `/projects/${project}/applications/${application}`
-      )
-    }, 'its project to be told')
+    await untilTold(
+      admin,
+      one =>
+        one.type === 'application.volume_backup_check_failed' &&
+        one.body === 'a file is missing' &&
+        one.link === `/projects/${project}/applications/${application}`
+    )
     probe.checkError = null
   })
 })

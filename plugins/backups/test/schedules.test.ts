@@ -1,7 +1,7 @@
 import { testClock, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { s3Bucket, s3Keys, startS3Server } from '../../../lab/s3-server.js'
-import { createDatabase, createVolume, ended, lines, openPlatform, pathOf } from './kit.js'
+import { createDatabase, createVolume, ended, lines, openPlatform, pathOf, untilTold } from './kit.js'
 
 const hour = 3_600_000
 
@@ -178,11 +178,11 @@ test('schedules of backups', { timeout: 200_000 }, async t => {
       error: 'the database is stopped: start it'
     })
     probe.backupRefusal = null
-    const told = (await admin.get('/api/notifications')).body.items
-    t.match(
-      told.find(({ title }: { title: string }) => title.includes('Asleep')),
-      { type: 'database.backup_failed', body: 'the database is stopped: start it' }
-    )
+    const isOfIt = ({ title }: { title: string }): boolean => title.includes('Asleep')
+    t.match((await untilTold(admin, isOfIt)).find(isOfIt), {
+      type: 'database.backup_failed',
+      body: 'the database is stopped: start it'
+    })
     const [{ id: configId }] = (await admin.get(`${path}/backup-configs`)).body
     t.match((await admin.put(`${path}/backup-configs/${configId}`, { enabled: false })).body, {
       enabled: false,
@@ -288,10 +288,7 @@ test('schedules of backups', { timeout: 200_000 }, async t => {
       probe.restoreError = null
       const link = `/projects/${project}/applications/${application}`
       for (const type of ['volume_backup_failed', 'volume_restored', 'volume_restore_failed'])
-        await until(async () => {
-          const told = (await admin.get('/api/notifications')).body.items as Array<Record<string, string>>
-          return told.some(one => one.type === `application.${type}` && one.link === link)
-        }, `a notification of ${type}`)
+        await untilTold(admin, one => one.type === `application.${type}` && one.link === link)
     }
   )
   await k.stop()

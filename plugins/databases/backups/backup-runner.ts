@@ -101,33 +101,11 @@ export class BackupRunner {
     const image = await images.again(row, { say, signal })
     const volume = nextVolumeOf(row.slug, partOf())
     const wish = { role: 'next', imageName: image.name, volume, isEmpty: true } as const
-    if (engine.dump === null) {
-      await whileThereIsRoom(this.parts, signal, async bounds => {
-        await files.restore(row, wish, dump.content, { say, signal: bounds })
-      })
-    } else {
-      const next = await side.open(row, wish, signal)
-      if (dump.databases.length > 0) {
-        say('copying what is not restored beside it: nothing is written to the database meanwhile')
-        await this.#stopServing(runtime, row)
-        const source = await side.open(
-          row,
-          { role: 'source', imageName: image.name, volume: row.volume, isEmpty: false },
-          signal
-        )
-        await whileThereIsRoom(this.parts, signal, async bounds => {
-          await side.copy(source, next, { kind: 'except', names: dump.databases }, bounds)
-        })
-        await side.close(row, 'source')
-      }
-      say('restoring into a server beside the present one')
-      await whileThereIsRoom(this.parts, signal, async bounds => {
-        await this.#feed(side, next, dump, bounds)
-      })
-      await side.claim(next, signal)
-      const counted = await side.count(next, signal)
-      say(`it has ${counted.size} databases with ${sumOf(counted)} rows`)
-    }
+    // A server that begins takes room of those beside it, before anything is restored into it.
+    await whileThereIsRoom(this.parts, signal, async bounds => {
+      if (engine.dump === null) await files.restore(row, wish, dump.content, { say, signal: bounds })
+      else await this.#restoreBeside(row, wish, dump, { say, signal: bounds })
+    })
     await side.close(row, 'next')
     signal.throwIfAborted()
     say('putting it in the place of the present one')
@@ -153,6 +131,33 @@ export class BackupRunner {
     await runtime.removeVolume(row.volume).catch((error: unknown) => {
       log.warn({ err: error, databaseId: id }, 'the volume from before a restore could not be removed')
     })
+  }
+
+  /** Into a server of its own, with what is not restored of the present one. */
+  async #restoreBeside(
+    row: DatabaseRow,
+    wish: Parameters<SideServers['open']>[1],
+    dump: StoredDump,
+    { signal, say }: BackupWork
+  ): Promise<void> {
+    const { runtime, side } = this.#tools()
+    const next = await side.open(row, wish, signal)
+    if (dump.databases.length > 0) {
+      say('copying what is not restored beside it: nothing is written to the database meanwhile')
+      await this.#stopServing(runtime, row)
+      const source = await side.open(
+        row,
+        { role: 'source', imageName: wish.imageName, volume: row.volume, isEmpty: false },
+        signal
+      )
+      await side.copy(source, next, { kind: 'except', names: dump.databases }, signal)
+      await side.close(row, 'source')
+    }
+    say('restoring into a server beside the present one')
+    await this.#feed(side, next, dump, signal)
+    await side.claim(next, signal)
+    const counted = await side.count(next, signal)
+    say(`it has ${counted.size} databases with ${sumOf(counted)} rows`)
   }
 
   /** Rows that it takes are in no other volume: an engine that is away for a moment is no reason to go back. */
@@ -223,25 +228,23 @@ export class BackupRunner {
       assertFormat(engine.dump?.format ?? filesFormat(row), dump.format)
       const image = await images.again(row, { say, signal })
       const wish = { role: 'check', imageName: image.name, volume, isEmpty: engine.dump !== null } as const
-      if (engine.dump === null) {
-        await whileThereIsRoom(this.parts, signal, async bounds => {
+      return await whileThereIsRoom(this.parts, signal, async bounds => {
+        if (engine.dump === null) {
           await files.restore(row, wish, dump.content, { say, signal: bounds })
-        })
-        // What is in the files, nobody here can ask: that a server of the same image starts with them is the proof.
-        await side.open(row, wish, signal)
-        return {
-          rows: 0,
-          detail: `${dump.bytes} bytes of files, with which its server starts and takes connections`
+          // What is in the files, nobody here can ask: that a server of the same image starts with them is the proof.
+          await side.open(row, wish, bounds)
+          return {
+            rows: 0,
+            detail: `${dump.bytes} bytes of files, with which its server starts and takes connections`
+          }
         }
-      }
-      const server = await side.open(row, wish, signal)
-      await whileThereIsRoom(this.parts, signal, async bounds => {
+        const server = await side.open(row, wish, bounds)
         await this.#feed(side, server, dump, bounds)
+        const counted = await side.count(server, bounds)
+        const missing = dump.databases.find(name => !counted.has(name))
+        if (missing !== undefined) throw notThere(missing)
+        return { rows: sumOf(counted), detail: `${counted.size} databases` }
       })
-      const counted = await side.count(server, signal)
-      const missing = dump.databases.find(name => !counted.has(name))
-      if (missing !== undefined) throw notThere(missing)
-      return { rows: sumOf(counted), detail: `${counted.size} databases` }
     } finally {
       await this.settleCheck(of.id).catch((error: unknown) => {
         this.parts.log.warn({ err: error, databaseId: of.id }, 'what a drill has made could not be removed')

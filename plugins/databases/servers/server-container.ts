@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
+import { type EngineDiskReader, withFullDisk } from 'busbar/api/builds'
 import type { ContainerRuntime } from 'busbar/api/containers'
-import type { Clock, Secrets } from 'busbar/sdk'
+import type { Clock, OptionalHandle, Secrets } from 'busbar/sdk'
 import type { DatabaseEngine, EngineCommand, EngineDatabase } from '../api.js'
 import type { EngineChoice } from '../engines/engine-choice.js'
 import { problems } from '../problems.js'
@@ -15,6 +16,7 @@ interface ServerContainerParts {
   readonly sealed: SealedCredentials
   readonly secrets: Secrets
   readonly clock: Clock
+  readonly disk: OptionalHandle<EngineDiskReader>
   readonly readySeconds: number
 }
 
@@ -110,7 +112,9 @@ export class ServerContainer {
     let lastStart = ''
     for (const end = clock.elapsed() + seconds * 1000; ; ) {
       const state = await runtime.inspect(containerId)
-      if (state === undefined) throw new Error('its container was removed')
+      signal.throwIfAborted()
+      if (state === undefined)
+        throw new Error('its container was removed before its server answered: try again')
       if (state.startedAt !== lastStart) starts += 1
       lastStart = state.startedAt
       if (state.status === 'running' && (await this.#answers(runtime, row, containerId, command, signal)))
@@ -154,7 +158,7 @@ export class ServerContainer {
     }
   }
 
-  /** With the last of its output, without its secrets. */
+  /** With the last of its output, without its secrets; and the disk of the engine, where that is full: few servers say so at their end. */
   async #why(
     runtime: ContainerRuntime,
     row: DatabaseRow,
@@ -163,7 +167,8 @@ export class ServerContainer {
   ): Promise<string> {
     const lines = await runtime.tail(containerId, shownLines).catch(() => [])
     const said = lines.join('\n').trim()
-    return `${what}${said === '' ? '' : `. The last of its output: ${this.clean(row, said)}`}`
+    const words = `${what}${said === '' ? '' : `. The last of its output: ${this.clean(row, said)}`}`
+    return await withFullDisk(words, this.parts.disk.get())
   }
 
   /** Without the credentials of the database. Where these cannot be read, that is all that is said: they may be in it. */

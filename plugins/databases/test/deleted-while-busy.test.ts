@@ -13,7 +13,7 @@ for (const [what, begin] of [
     const lab = await startLab(t)
     const { k, ann } = lab
     const made = await filledPostgres(lab)
-    const dumps = await heldDumps(lab, made)
+    const dumps = await heldDumps(t, lab, made)
     await ann.post(`${made.path}/${begin[0]}`, begin[1])
     await dumps.untilOneWaits()
     t.match(await ann.delete(made.path), { status: 200, body: { status: 'deleted' } })

@@ -28,7 +28,7 @@ for (const [when, moment, phase, version] of moments.filter(([when]) => chosen.h
     const lab = await startEngineLab(t)
     const { ann, k, engine } = lab
     const made = await filledPostgres(lab)
-    const writer = startWriter(lab, made)
+    const writer = startWriter(t, lab, made)
     await writer.untilMore()
     await ann.post(`${made.path}/upgrade`, { target_version: '15' })
     const detail = async (): Promise<boolean> =>
@@ -50,9 +50,9 @@ test('a database whose engine is away when its backup ends is not left busy', as
   const lab = await startEngineLab(t)
   const { ann, k, engine } = lab
   const made = await filledPostgres(lab)
-  const writer = startWriter(lab, made)
+  const writer = startWriter(t, lab, made)
   await writer.untilMore()
-  const dumps = await heldDumps(lab, made)
+  const dumps = await heldDumps(t, lab, made)
   await ann.post(`${made.path}/backups`)
   await dumps.untilOneWaits()
   await engine.kill()

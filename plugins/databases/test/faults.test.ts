@@ -16,7 +16,7 @@ test('rows that are acknowledged while a database is upgraded are all in the new
   if (!(await requireDatabaseImages(t))) return
   const lab = await startLab(t)
   const made = await filledPostgres(lab)
-  const writer = startWriter(lab, made)
+  const writer = startWriter(t, lab, made)
   await writer.untilMore()
   await lab.ann.post(`${made.path}/upgrade`, { target_version: '15' })
   t.match(await untilUpgraded(lab.ann, made), { phase: 'succeeded' })
@@ -30,11 +30,11 @@ test('a server that is killed while it is dumped', async t => {
   const lab = await startLab(t)
   const { k, ann } = lab
   const made = await filledPostgres(lab)
-  const writer = startWriter(lab, made)
+  const writer = startWriter(t, lab, made)
   await writer.untilMore()
 
   await t.test('for an upgrade goes on as it was', async t => {
-    const dumps = await heldDumps(lab, made)
+    const dumps = await heldDumps(t, lab, made)
     await ann.post(`${made.path}/upgrade`, { target_version: '15' })
     await dumps.untilOneWaits()
     await killServer(k, made)
@@ -47,7 +47,7 @@ test('a server that is killed while it is dumped', async t => {
   })
 
   await t.test('for a backup goes on as it was, and the backup has failed', async t => {
-    const dumps = await heldDumps(lab, made)
+    const dumps = await heldDumps(t, lab, made)
     t.match(await ann.post(`${made.path}/backups`), { status: 202 })
     await dumps.untilOneWaits()
     await killServer(k, made)
@@ -80,7 +80,7 @@ test('while one thing is done with a database nothing else is begun', async t =>
     for (const [verb, body] of asked)
       t.match(await ann.post(`${path}/${verb}`, body), { status: 409 }, `${verb} during ${except}`)
   }
-  const dumps = await heldDumps(lab, made)
+  const dumps = await heldDumps(t, lab, made)
   await ann.post(`${path}/backups`)
   await dumps.untilOneWaits()
   t.match(await ann.post(`${path}/backups`), { status: 409, body: { error: /already in progress/ } })

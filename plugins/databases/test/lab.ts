@@ -21,12 +21,21 @@ const runningMs = 300_000
 
 type KernelOptions = NonNullable<Parameters<typeof createTestKernel>[0]>
 
-/** A platform with a project; what it has made on the engine goes with it. */
-export async function startLab(t: Test, options: KernelOptions = {}): Promise<Lab> {
+/** A platform with a project; what it has made on the engine goes with it. `onClosed` runs when the platform has ended, however it did. */
+export async function startLab(
+  t: Test,
+  options: KernelOptions = {},
+  onClosed: () => Promise<void> = async () => {}
+): Promise<Lab> {
   const k = await createTestKernel(options)
   t.teardown(async () => {
-    await removeAll(k)
-    await k.close()
+    try {
+      // Where a test has failed, what is under way makes it again. What is left goes with the platform.
+      await removeAll(k).catch(() => {})
+      await k.close()
+    } finally {
+      await onClosed()
+    }
   })
   const ann = await k.as.session('ann')
   const { body } = await ann.post('/api/projects', { name: 'x', slug: `t-${randomUUID().slice(0, 8)}` })

@@ -12,7 +12,7 @@ test('limits that are set while a database is backed up hold at once', async t =
   const lab = await startLab(t)
   const { k, ann } = lab
   const made = await filledPostgres(lab, '15')
-  const dumps = await heldDumps(lab, made)
+  const dumps = await heldDumps(t, lab, made)
   await ann.post(`${made.path}/backups`)
   await dumps.untilOneWaits()
   t.match(await ann.put(made.path, { memory_limit: memory }), { status: 200, body: { memory_limit: memory } })

@@ -3,6 +3,7 @@ import { containerRuntime } from 'busbar/api/containers'
 import { type TestClient, type TestKernel, until } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
 import pg from 'pg'
+import type { Test } from 'tap'
 import { containerOf, createDatabase, type Lab, type Made } from './lab.js'
 
 const longMs = 420_000
@@ -36,14 +37,14 @@ async function signedIn({ k, ann }: Pick<Lab, 'k' | 'ann'>, made: Made): Promise
   return client
 }
 
-/** Adds rows one after another, whatever happens to the server, and remembers those that were acknowledged. */
-export function startWriter(lab: Pick<Lab, 'k' | 'ann'>, made: Made) {
+/** Adds rows one after another until the test ends, whatever happens to the server, and remembers those that were acknowledged. */
+export function startWriter(t: Test, lab: Pick<Lab, 'k' | 'ann'>, made: Made) {
   const acked: number[] = []
   let isOver = false
   const run = async (): Promise<void> => {
     let client: pg.Client | undefined
     let next = 1
-    for (const end = Date.now() + 2 * longMs; !isOver && Date.now() < end; next++)
+    for (; !isOver; next++)
       try {
         client ??= await signedIn(lab, made)
         await client.query('insert into acked values ($1)', [next])
@@ -56,12 +57,16 @@ export function startWriter(lab: Pick<Lab, 'k' | 'ann'>, made: Made) {
     await client?.end().catch(() => {})
   }
   const running = run()
+  const end = async (): Promise<void> => {
+    isOver = true
+    await running
+  }
+  t.teardown(end)
   return {
     acked,
     /** Those that are acknowledged and not there; and what is there beside. */
     async lost(): Promise<readonly number[]> {
-      isOver = true
-      await running
+      await end()
       const client = await until(
         async () => await signedIn(lab, made).catch(() => undefined),
         'its server to answer'
@@ -80,9 +85,13 @@ export function startWriter(lab: Pick<Lab, 'k' | 'ann'>, made: Made) {
   }
 }
 
-/** Lets every dump of it wait for a table, until it is released: a dump that is under way for as long as a test wants. */
-export async function heldDumps(lab: Lab, made: Made) {
+/** Lets every dump of it wait for a table, until it is released or the test ends: a dump that is under way for as long as a test wants. */
+export async function heldDumps(t: Test, lab: Lab, made: Made) {
   const holder = await signedIn(lab, made)
+  const release = async (): Promise<void> => {
+    await holder.end().catch(() => {})
+  }
+  t.teardown(release)
   await holder.query('begin; lock table kept in access exclusive mode')
   return {
     async untilOneWaits(): Promise<void> {
@@ -93,12 +102,13 @@ export async function heldDumps(lab: Lab, made: Made) {
             "select from pg_stat_activity where application_name = 'pg_dump' and wait_event_type = 'Lock'"
           )
         ).rows.length > 0
-      await until(waits, 'a dump to be under way', longMs)
-      await looker.end()
+      try {
+        await until(waits, 'a dump to be under way', longMs)
+      } finally {
+        await looker.end().catch(() => {})
+      }
     },
-    async release(): Promise<void> {
-      await holder.end().catch(() => {})
-    }
+    release
   }
 }
 

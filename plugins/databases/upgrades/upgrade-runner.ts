@@ -11,7 +11,7 @@ import { nextVolumeOf } from '../records/slug.js'
 import type { ImageSource } from '../servers/image-source.js'
 import { isPassing, type Provisioner } from '../servers/provisioner.js'
 import { type ServerContainer, ServerFailed, stopGraceSeconds } from '../servers/server-container.js'
-import { type SideServer, SideServers } from '../servers/side-servers.js'
+import { SideServers } from '../servers/side-servers.js'
 import type { StatusBoard } from '../status/status-board.js'
 import { checkRoom } from './upgrade-room.js'
 import type { UpgradeRow, UpgradeStore } from './upgrade-store.js'
@@ -118,7 +118,7 @@ export class UpgradeRunner {
 
   /** Up to the switch. */
   async #copy(work: Work): Promise<void> {
-    const { upgrade, row, runtime, side, volume, say, signal } = work
+    const { upgrade, row, volume, say, signal } = work
     const { images, upgrades, store, db, engines } = this.parts
     const image = engines.kindOf(row.type).image(upgrade.to_version)
     await say(`fetching ${image}`)
@@ -126,23 +126,11 @@ export class UpgradeRunner {
     await images.keep(row.id, [row.image_reference, fetched.reference])
     await this.#checkRoom(work)
     const next = { ...row, version: upgrade.to_version }
-    await this.#trial(work, next, fetched)
-    await say('stopping the old server: nothing is written from now on')
-    const serving = { containerId: row.container_id ?? '', row }
-    await store.update(row.id, { stop_asked_at: this.parts.clock.now() })
-    await runtime.stop(serving.containerId, stopGraceSeconds)
-    const source = await side.open(
-      row,
-      { role: 'source', imageName: row.image_name ?? '', volume: row.volume, isEmpty: false },
-      signal
-    )
-    const target = await this.#openNext(work, next, fetched)
-    await say('copying everything into the new server')
-    await this.#fill(source, target, work)
-    await say('comparing what both have')
-    assertSame(await side.count(source, signal), await side.count(target, signal))
-    await side.close(row, 'next')
-    await side.close(row, 'source')
+    // Servers that begin take room as well.
+    await whileThereIsRoom(this.parts, signal, async bounds => {
+      await this.#trial({ ...work, signal: bounds }, next, fetched)
+      await this.#copyStopped({ ...work, signal: bounds }, next, fetched)
+    })
     signal.throwIfAborted()
     await db.transaction(async tx => {
       // One that was given up meanwhile has its old server back, which takes rows: they would be in no volume that serves.
@@ -163,13 +151,34 @@ export class UpgradeRunner {
     })
   }
 
+  /** Everything, from a server that nobody else reaches. */
+  async #copyStopped(work: Work, next: DatabaseRow, fetched: PreparedImage): Promise<void> {
+    const { row, runtime, side, say, signal } = work
+    const { store, clock } = this.parts
+    await say('stopping the old server: nothing is written from now on')
+    await store.update(row.id, { stop_asked_at: clock.now() })
+    await runtime.stop(row.container_id ?? '', stopGraceSeconds)
+    const source = await side.open(
+      row,
+      { role: 'source', imageName: row.image_name ?? '', volume: row.volume, isEmpty: false },
+      signal
+    )
+    const target = await this.#openNext(work, next, fetched)
+    await say('copying everything into the new server')
+    await side.copy(source, target, { kind: 'all' }, signal)
+    await say('comparing what both have')
+    assertSame(await side.count(source, signal), await side.count(target, signal))
+    await side.close(row, 'next')
+    await side.close(row, 'source')
+  }
+
   /** Everything, of the server that serves, into one beside it: what cannot be restored is known before anything is touched. */
   async #trial(work: Work, next: DatabaseRow, image: PreparedImage): Promise<void> {
     const { row, side, runtime, volume, say, signal } = work
     await say('trying a restore of everything beside the running server')
     const serving = { containerId: row.container_id ?? '', row }
     const trial = await this.#openNext(work, next, image)
-    await this.#fill(serving, trial, work)
+    await side.copy(serving, trial, { kind: 'all' }, signal)
     const [present, copied] = [await side.count(serving, signal), await side.count(trial, signal)]
     const lost = [...present.keys()].filter(name => !copied.has(name))
     if (lost.length > 0) throw new Error(`the trial has lost ${lost.join(', ')}`)
@@ -180,13 +189,6 @@ export class UpgradeRunner {
     await say('the new version starts again with them')
     await side.close(row, 'next')
     await runtime.removeVolume(volume)
-  }
-
-  /** Everything. */
-  async #fill(from: SideServer, to: SideServer, { side, signal }: Work): Promise<void> {
-    await whileThereIsRoom(this.parts, signal, async bounds => {
-      await side.copy(from, to, { kind: 'all' }, bounds)
-    })
   }
 
   async #openNext({ side, runtime, volume, row, signal }: Work, next: DatabaseRow, image: PreparedImage) {
