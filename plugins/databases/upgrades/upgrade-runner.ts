@@ -127,6 +127,8 @@ export class UpgradeRunner {
     await this.#checkRoom(work)
     const next = { ...row, version: upgrade.to_version }
     await this.#trial(work, next, fetched)
+    // While the old one serves: nobody waits for an empty server to be made.
+    const target = await this.#openNext(work, next, fetched)
     await say('stopping the old server: nothing is written from now on')
     const serving = { containerId: row.container_id ?? '', row }
     await store.update(row.id, { stop_asked_at: this.parts.clock.now() })
@@ -136,7 +138,6 @@ export class UpgradeRunner {
       { role: 'source', imageName: row.image_name ?? '', volume: row.volume, isEmpty: false },
       signal
     )
-    const target = await this.#openNext(work, next, fetched)
     await say('copying everything into the new server')
     await this.#fill(source, target, work)
     await say('comparing what both have')
