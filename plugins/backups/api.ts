@@ -130,11 +130,9 @@ export interface CheckFacts {
   readonly detail: string
 }
 
-/** The room that there is for a dump or a restore, in bytes; null where it is not known. */
+/** The room that there is for a restore. */
 export interface SourceSpace {
-  /** How much the resource takes now; about as long is its dump. */
-  readonly used: number | null
-  /** How much is free where it lies. */
+  /** How many bytes are free where the resource lies; null where it is not known. */
   readonly free: number | null
 }
 

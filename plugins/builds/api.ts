@@ -385,6 +385,13 @@ export interface EngineDiskReader {
   /** What the build engines of projects hold on it, as last known where that cannot be told soon. */
   caches(): Promise<readonly HeldCache[]>
 }
+
+/** How many bytes of it may be filled before it runs short; null where it is not seen. */
+export async function roomOn(disk: OptionalHandle<EngineDiskReader>): Promise<number | null> {
+  const seen = await disk.get()?.read()
+  return seen === undefined ? null : Math.max(0, seen.freeBytes - seen.floorBytes)
+}
+
 /** Of a project. */
 export interface HeldCache {
   readonly projectId: string

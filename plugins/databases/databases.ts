@@ -13,6 +13,7 @@ import { AttachmentService } from './attachments/attachment-service.js'
 import { AttachmentStore } from './attachments/attachment-store.js'
 import type { BackupRunner } from './backups/backup-runner.js'
 import { DatabaseBackupSource } from './backups/backup-source.js'
+import { GivenUpVolumes } from './backups/given-up-volumes.js'
 import { LeftWork } from './backups/left-work.js'
 import { EngineChoice } from './engines/engine-choice.js'
 import { builtInEngines } from './engines/kinds.js'
@@ -74,6 +75,7 @@ export interface Databases {
   readonly follower: StatusFollower
   readonly ports: ExternalPorts
   readonly leftWork: LeftWork
+  readonly givenUp: GivenUpVolumes
   readonly store: DatabaseStore
   readonly backupSource: DatabaseBackupSource
   readonly logs: () => LogArchive
@@ -92,6 +94,7 @@ export function startDatabases({ use, config, log }: StartContext<typeof needs, 
   const upgrades = new UpgradeStore(use.db)
   const hold = new ControlHold({ ...use, store, board, holds: new DatabaseHolds(use.db) })
   const provisioner = new Provisioner({ ...use, databases, store, board, images, servers, log })
+  const givenUp = new GivenUpVolumes({ ...use, store })
   const backupSource = new DatabaseBackupSource({
     ...use,
     store,
@@ -99,7 +102,7 @@ export function startDatabases({ use, config, log }: StartContext<typeof needs, 
     sealed,
     runner: async (): Promise<BackupRunner> => {
       const { BackupRunner: Runner } = await import('./backups/backup-runner.js')
-      return new Runner({ ...use, store, board, engines, images, servers, sealed, provisioner, log })
+      return new Runner({ ...use, store, board, engines, images, servers, sealed, provisioner, givenUp, log })
     }
   })
   return {
@@ -132,6 +135,7 @@ export function startDatabases({ use, config, log }: StartContext<typeof needs, 
     follower: new StatusFollower({ ...use, store, board, log }),
     ports: new ExternalPorts({ ...use, store, log }),
     leftWork: new LeftWork({ ...use, store, source: backupSource, control: hold, log }),
+    givenUp,
     backupSource,
     logs: () => {
       const archive = use.logs.get()

@@ -1,9 +1,12 @@
 import type { JobDeclarer, ScheduleDeclarer, SingletonDeclarer } from 'busbar/sdk'
+import type { GivenUpVolume } from './backups/given-up-volumes.js'
 import type { Databases } from './databases.js'
 
 const provisionMs = 2 * 3_600_000
 /** Longer than any copy takes that still is one. */
 const upgradeMs = 48 * 3_600_000
+/** Of a volume with millions of files. */
+const removalMs = 3_600_000
 
 export function jobs(job: JobDeclarer<Databases>) {
   job<{ readonly databaseId: string }>({
@@ -26,6 +29,15 @@ export function jobs(job: JobDeclarer<Databases>) {
     run: async ({ databaseId }, { signal }, { upgradeRunner, queue }) => {
       const runner = await upgradeRunner()
       await queue.once(databaseId, async () => await runner.run(databaseId, signal))
+    }
+  })
+  job<GivenUpVolume>({
+    name: 'remove-volume',
+    lane: 'long',
+    attempts: 25,
+    timeoutMs: removalMs,
+    run: async (volume, _context, { givenUp }) => {
+      await givenUp.remove(volume)
     }
   })
 }

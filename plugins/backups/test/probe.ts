@@ -1,5 +1,5 @@
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Transform } from 'node:stream'
@@ -195,12 +195,8 @@ class ProbeSource implements BackupSource {
     return { rows, detail: '2 databases' }
   }
 
-  async space(id: string) {
-    const used = await stat(this.#file(id)).then(
-      ({ size }) => size,
-      () => null
-    )
-    return { used, free: this.probe.free }
+  async space() {
+    return { free: this.probe.free }
   }
 
   async blueprint(id: string) {

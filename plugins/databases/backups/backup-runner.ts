@@ -26,6 +26,7 @@ import { isPassing, type Provisioner } from '../servers/provisioner.js'
 import { type ServerContainer, stopGraceSeconds } from '../servers/server-container.js'
 import { ended, notThere, type SideServer, SideServers } from '../servers/side-servers.js'
 import type { StatusBoard } from '../status/status-board.js'
+import type { GivenUpVolumes } from './given-up-volumes.js'
 
 interface BackupRunnerParts {
   readonly store: DatabaseStore
@@ -35,6 +36,7 @@ interface BackupRunnerParts {
   readonly servers: ServerContainer
   readonly sealed: SealedCredentials
   readonly provisioner: Provisioner
+  readonly givenUp: GivenUpVolumes
   readonly db: Database
   readonly clock: Clock
   readonly log: Log
@@ -80,7 +82,7 @@ export class BackupRunner {
   }
 
   async restore(id: string, dump: StoredDump, { signal, say, restored }: RestoreWork): Promise<void> {
-    const { board, db, servers, images, store, log } = this.parts
+    const { board, db, servers, images, store } = this.parts
     const { runtime, side, files } = this.#tools()
     const row = await db.transaction(
       async tx =>
@@ -127,10 +129,6 @@ export class BackupRunner {
       throw error
     }
     await this.#keepRestored(id, restored)
-    // What cannot be removed now, `settleRestore` tries again: what was restored serves.
-    await runtime.removeVolume(row.volume).catch((error: unknown) => {
-      log.warn({ err: error, databaseId: id }, 'the volume from before a restore could not be removed')
-    })
   }
 
   /** Into a server of its own, with what is not restored of the present one. */
@@ -257,8 +255,8 @@ export class BackupRunner {
     const { store, board, provisioner } = this.parts
     const row = await store.find(id)
     if (row?.task !== 'backup') return
-    const { runtime, files } = this.#tools()
-    await files.close(row)
+    const { runtime, side } = this.#tools()
+    await side.closeAll(row)
     const before = row.status_before ?? 'running'
     const failure = await this.#failureOf(row, signal, async () => {
       if (before === 'running') await provisioner.provision(row, signal)
@@ -273,13 +271,11 @@ export class BackupRunner {
   }
 
   async settleRestore(id: string, { signal, restored }: SettleWork): Promise<void> {
-    const { store, board, provisioner } = this.parts
+    const { store, board, provisioner, givenUp, db } = this.parts
     const found = await store.find(id)
     if (found?.task !== 'restore') return
-    const { runtime, side, files } = this.#tools()
-    await side.close(found, 'next')
-    await side.close(found, 'source')
-    await files.close(found)
+    const { runtime, side } = this.#tools()
+    await side.closeAll(found)
     if (found.former_volume !== null)
       await this.#settleSwitch(found, found.former_volume, { signal, restored })
     const row = (await store.find(id)) ?? found
@@ -289,14 +285,13 @@ export class BackupRunner {
       if (before === 'stopped') await this.#stopServing(runtime, (await store.find(id)) ?? row)
     })
     // As long as the database is busy, no volume of other work is among them.
-    await this.#removeLeft(runtime, row)
+    const left = await this.#leftVolumes(runtime, row)
     const status = before === 'stopped' ? 'stopped' : 'running'
-    await board.end(
-      id,
-      'restore',
-      failure === null ? status : 'failed',
-      failure === null ? {} : { status_detail: failure }
-    )
+    await db.transaction(async tx => {
+      const changes = failure === null ? {} : { status_detail: failure }
+      if (await board.end(id, 'restore', failure === null ? status : 'failed', changes, tx))
+        await givenUp.giveUp(id, left, tx)
+    })
   }
 
   /** Cut off behind the switch: what the new server was given since is in no other volume, so the old one is for where it does not serve. */
@@ -331,15 +326,15 @@ export class BackupRunner {
     const { runtime } = this.#tools()
     for (const container of await runtime.list({ databaseId: id }))
       if (container.name.endsWith('-check')) await runtime.remove(container.id)
-    for (const { name } of await runtime.volumes({ databaseId: id }))
+    for (const name of await runtime.volumeNames({ databaseId: id }))
       if (isCheckVolume(name)) await runtime.removeVolume(name)
   }
 
-  /** Volumes of restores that came to nothing. What an upgrade keeps is its own. */
-  async #removeLeft(runtime: ContainerRuntime, row: DatabaseRow): Promise<void> {
-    const kept = new Set([row.volume, ...(await this.parts.store.keptVolumes(row.id))])
-    for (const { name } of await runtime.volumes({ databaseId: row.id }))
-      if (!kept.has(name) && !isCheckVolume(name)) await runtime.removeVolume(name).catch(() => {})
+  /** The one from before the restore, and those of restores that came to nothing. What an upgrade keeps is its own. */
+  async #leftVolumes(runtime: ContainerRuntime, row: DatabaseRow): Promise<readonly string[]> {
+    const kept = [row.volume, ...(await this.parts.store.keptVolumes(row.id))]
+    const names = await runtime.volumeNames({ databaseId: row.id })
+    return names.filter(name => !kept.includes(name) && !isCheckVolume(name))
   }
 
   async #feed(side: SideServers, server: SideServer, dump: StoredDump, signal: AbortSignal): Promise<void> {

@@ -12,8 +12,7 @@ import type {
   SourceSpace,
   StoredDump
 } from 'busbar/api/backups'
-import type { EngineDiskReader } from 'busbar/api/builds'
-import type { ContainerRuntime } from 'busbar/api/containers'
+import { type EngineDiskReader, roomOn } from 'busbar/api/builds'
 import { type Clock, type Database, isUuid, type OptionalHandle, Problem, type ProjectId } from 'busbar/sdk'
 import { problems } from '../problems.js'
 import { type DatabaseRow, doing } from '../records/database-row.js'
@@ -30,7 +29,6 @@ interface BackupSourceParts {
   readonly sealed: SealedCredentials
   readonly db: Database
   readonly clock: Clock
-  readonly runtime: OptionalHandle<ContainerRuntime>
   readonly disk: OptionalHandle<EngineDiskReader>
   /** Its code is loaded when something is dumped or restored. */
   readonly runner: () => Promise<BackupRunner>
@@ -113,15 +111,8 @@ export class DatabaseBackupSource implements BackupSource {
     else await runner.settleCheck(id)
   }
 
-  async space(id: string): Promise<SourceSpace> {
-    const { store, databases, runtime, disk } = this.parts
-    const engine = runtime.get()
-    const row = await store.find(id)
-    const [used, free] = await Promise.all([
-      engine === undefined || row === undefined ? null : databases.volumeBytes(engine, row),
-      disk.get()?.read() ?? undefined
-    ])
-    return { used, free: free === undefined ? null : Math.max(0, free.freeBytes - free.floorBytes) }
+  async space(): Promise<SourceSpace> {
+    return { free: await roomOn(this.parts.disk) }
   }
 
   async blueprint(id: string): Promise<string | null> {

@@ -58,7 +58,7 @@ export class DatabaseRemoval {
     const runtime = this.parts.runtime.get()
     if (runtime !== undefined) {
       for (const container of await runtime.list({ databaseId })) await runtime.remove(container.id)
-      for (const { name } of await runtime.volumes({ databaseId })) await runtime.removeVolume(name)
+      for (const name of await runtime.volumeNames({ databaseId })) await runtime.removeVolume(name)
     } else if (wasMade(row)) throw problems.containersOff({ plugin: 'containers' })
     await prepared.get()?.keep(databaseId, [])
     await logs.get()?.forget(databaseId)

@@ -75,10 +75,6 @@ export class FileServers {
     await removeNamed(runtime, row, name)
   }
 
-  async close(row: DatabaseRow): Promise<void> {
-    for (const role of ['next', 'source'] as const) await removeNamed(this.runtime, row, sideName(row, role))
-  }
-
   /** As the user wrote it, by a shell of their own container. */
   async #command(
     containerId: string,

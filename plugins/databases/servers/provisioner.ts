@@ -172,14 +172,14 @@ export class Provisioner {
 const haveSameLimits = (one: DatabaseRow, other: DatabaseRow): boolean =>
   one.cpu_limit === other.cpu_limit && one.memory_limit === other.memory_limit
 
-/** Those of the database that have a name, or any where none is given. */
+/** Those of the database that have one of these names, or any where none is given. */
 export async function removeNamed(
   runtime: ContainerRuntime,
   { id: databaseId }: Pick<DatabaseRow, 'id'>,
-  name?: string
+  ...names: readonly string[]
 ): Promise<void> {
   for (const container of await runtime.list({ databaseId }))
-    if (name === undefined || container.name === name) {
+    if (names.length === 0 || names.includes(container.name)) {
       // It closes its files: what is killed has to recover.
       if (container.status === 'running') await runtime.stop(container.id, stopGraceSeconds)
       await runtime.remove(container.id)

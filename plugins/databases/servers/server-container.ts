@@ -35,6 +35,16 @@ interface ServerWish {
 const askEveryMs = 300
 /** One question. */
 const askMs = 15_000
+/**
+ * Asks for some seconds until there is an answer: that the engine starts a program takes longer than many of these need. One whose
+ * `sleep` knows no parts of a second asks once.
+ */
+const askedAgain = [
+  'sh',
+  '-c',
+  'end=$(($(date +%s) + 3)); until "$@" > /dev/null 2>&1; do [ "$(date +%s)" -lt "$end" ] && sleep 0.1 || exit 1; done',
+  'sh'
+] as const
 const shownLines = 8
 /** A server that has data may have to recover before it answers. */
 const recoverySeconds = 3600
@@ -148,7 +158,8 @@ export class ServerContainer {
     try {
       if (command === null) return await takesConnections(await runtime.dial(containerId, row.container_port))
       const { argv, env } = command
-      return (await runtime.exec(containerId, argv, { env, onLine: () => {}, signal: limit.signal })) === 0
+      const asked = [...askedAgain, ...argv]
+      return (await runtime.exec(containerId, asked, { env, onLine: () => {}, signal: limit.signal })) === 0
     } catch {
       signal.throwIfAborted()
       return false

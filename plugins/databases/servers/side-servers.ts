@@ -64,6 +64,11 @@ export class SideServers {
     await removeNamed(this.runtime, row, sideName(row, role))
   }
 
+  /** Those that a restore has made; a drill may be under way beside it. */
+  async closeAll(row: DatabaseRow): Promise<void> {
+    await removeNamed(this.runtime, row, sideName(row, 'next'), sideName(row, 'source'))
+  }
+
   /** Everything that is chosen of one server into another, which is empty. Rejects with the reason in a sentence. */
   async copy(from: SideServer, to: SideServer, choice: DumpChoice, signal: AbortSignal): Promise<void> {
     const end = new AbortController()

@@ -1,8 +1,8 @@
-import { containerRuntime } from 'busbar/api/containers'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireDatabaseImages } from '../../../lab/database-images.js'
 import { createDatabase, type Lab, type Made, runIn, startLab, untilStatus } from './lab.js'
+import { leftOf } from './postgres-lab.js'
 
 const longMs = 420_000
 
@@ -83,12 +83,7 @@ test('a PostgreSQL database is restored as it was, with all of its databases', a
   t.equal(await sql('select sum(n) from kept'), '12502500')
   t.equal(await sql('select n from also', 'stock'), '7')
   t.equal(await sql("select to_regclass('later') is null"), 't')
-  const runtime = k.service(containerRuntime)
-  t.same(
-    (await runtime.list({ databaseId: made.id })).map(({ name }) => name),
-    [made.slug]
-  )
-  t.equal((await runtime.volumes({ databaseId: made.id })).length, 1)
+  t.match(await leftOf(k, made), { containers: [made.slug], volumes: 1 })
 
   await t.test('also while it is stopped, and it stays stopped', async t => {
     await sql('drop table kept')
@@ -209,12 +204,7 @@ test('a database of any kind', async t => {
     t.match(restore, { status: 'failed', error: /its server ends/ }, restore.log)
     await untilStatus(ann, made.path, 'running')
     await until(async () => (await psql('select n from kept').catch(() => '')) === '7', 'what it had')
-    const runtime = k.service(containerRuntime)
-    t.same(
-      (await runtime.list({ databaseId: made.id })).map(({ name }) => name),
-      [made.slug]
-    )
-    t.equal((await runtime.volumeNames({ databaseId: made.id })).length, 1)
+    t.match(await leftOf(k, made), { containers: [made.slug], volumes: 1 })
   })
 
   await t.test('is restored by the commands that were given for it', async t => {

@@ -129,9 +129,16 @@ export async function untilUpgraded(ann: TestClient, { path }: Pick<Made, 'path'
   )
 }
 
-/** What there is of it on the engine: names of containers, and how many volumes. */
+/** Volumes that were given up are removed by jobs, which come after what gives them up. */
+async function untilRemoved(k: TestKernel): Promise<void> {
+  const jobs = "select from graphile_worker.jobs where task_identifier = 'databases:remove-volume'"
+  await until(async () => (await k.query(jobs)).length === 0, 'volumes that were given up to go', longMs)
+}
+
+/** What there is of it on the engine, once what was given up has gone: names of containers, and how many volumes. */
 export async function leftOf(k: TestKernel, { id }: Pick<Made, 'id'>) {
   const runtime = k.service(containerRuntime)
+  await untilRemoved(k)
   const containers = (await runtime.list({ databaseId: id })).map(({ name }) => name).sort()
   return { containers, volumes: (await runtime.volumeNames({ databaseId: id })).length }
 }

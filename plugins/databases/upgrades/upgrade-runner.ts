@@ -155,6 +155,8 @@ export class UpgradeRunner {
   async #copyStopped(work: Work, next: DatabaseRow, fetched: PreparedImage): Promise<void> {
     const { row, runtime, side, say, signal } = work
     const { store, clock } = this.parts
+    // While the old one serves: nobody waits for an empty server to be made.
+    const target = await this.#openNext(work, next, fetched)
     await say('stopping the old server: nothing is written from now on')
     await store.update(row.id, { stop_asked_at: clock.now() })
     await runtime.stop(row.container_id ?? '', stopGraceSeconds)
@@ -163,7 +165,6 @@ export class UpgradeRunner {
       { role: 'source', imageName: row.image_name ?? '', volume: row.volume, isEmpty: false },
       signal
     )
-    const target = await this.#openNext(work, next, fetched)
     await say('copying everything into the new server')
     await side.copy(source, target, { kind: 'all' }, signal)
     await say('comparing what both have')

@@ -50,8 +50,8 @@ export class VolumeBackups implements BackupSource {
   async check(...asked: Parameters<BackupSource['check']>) {
     return await (await this.#loaded()).check(...asked)
   }
-  async space(...asked: Parameters<BackupSource['space']>) {
-    return await (await this.#loaded()).space(...asked)
+  async space() {
+    return await (await this.#loaded()).space()
   }
   /** Its application is deployed for it again, and nobody else can do that. */
   async blueprint(): Promise<string | null> {

@@ -14,7 +14,7 @@ import type {
   SourceSpace,
   StoredDump
 } from 'busbar/api/backups'
-import { type EngineDiskReader, whileThereIsRoom } from 'busbar/api/builds'
+import { type EngineDiskReader, roomOn, whileThereIsRoom } from 'busbar/api/builds'
 import type { ContainerRuntime } from 'busbar/api/containers'
 import { type Clock, type Database, isProblem, type OptionalHandle } from 'busbar/sdk'
 import { checkedTar } from 'busbar/sdk/tar'
@@ -140,13 +140,8 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
     }
   }
 
-  async space(id: string): Promise<SourceSpace> {
-    const { db, disk } = this.parts
-    const [volume, seen] = await Promise.all([volumeById(db, id), disk.get()?.read()])
-    return {
-      used: volume?.size_bytes ?? null,
-      free: seen === undefined ? null : Math.max(0, seen.freeBytes - seen.floorBytes)
-    }
+  async space(): Promise<SourceSpace> {
+    return { free: await roomOn(this.parts.disk) }
   }
 
   /** What an earlier one could not put back is, before anything is begun: the engine was away then, or the plugin off. */
