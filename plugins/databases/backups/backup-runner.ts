@@ -79,7 +79,8 @@ export class BackupRunner {
     }
   }
 
-  async restore(id: string, dump: StoredDump, { signal, say, restored }: RestoreWork): Promise<void> {
+  async restore(id: string, dump: StoredDump, work: RestoreWork): Promise<void> {
+    const { signal, say, restored } = work
     const { board, db, servers, images, store, log } = this.parts
     const { runtime, side, files } = this.#tools()
     const row = await db.transaction(
@@ -92,7 +93,7 @@ export class BackupRunner {
             from: ['running', 'stopped', 'failed'],
             detail: 'a backup is restored'
           },
-          {},
+          { restore_id: work.id, restore_outcome: null },
           tx
         )
     )
@@ -175,7 +176,7 @@ export class BackupRunner {
   async #keepRestored(id: string, restored: SettleWork['restored']): Promise<void> {
     const { db, store } = this.parts
     await db.transaction(async tx => {
-      await store.update(id, { former_volume: null }, tx)
+      await store.update(id, { former_volume: null, restore_outcome: 'restored' }, tx)
       await restored?.(tx)
     })
   }
@@ -269,10 +270,25 @@ export class BackupRunner {
     )
   }
 
-  async settleRestore(id: string, { signal, restored }: SettleWork): Promise<void> {
-    const { store, board, provisioner } = this.parts
+  async settleRestore(id: string, work: SettleWork): Promise<void> {
+    const { store } = this.parts
     const found = await store.find(id)
-    if (found?.task !== 'restore') return
+    if (found?.task === 'restore') await this.#putBackRestore(found, work)
+    await this.#tellOutcome(await store.find(id), work)
+  }
+
+  /** What was put back while nobody made backups is over, whoever asks for it now. */
+  async #tellOutcome(row: DatabaseRow | undefined, work: SettleWork): Promise<void> {
+    if (row === undefined || work.id === undefined || row.restore_id !== work.id) return
+    if (row.restore_outcome === 'restored')
+      await this.parts.db.transaction(async tx => await work.restored?.(tx))
+    else if (row.restore_outcome === 'undone') work.undone?.()
+  }
+
+  async #putBackRestore(found: DatabaseRow, work: SettleWork): Promise<void> {
+    const { store, board, provisioner } = this.parts
+    const { id } = found
+    const { signal, restored } = work
     const { runtime, side, files } = this.#tools()
     await side.close(found, 'next')
     await side.close(found, 'source')
@@ -288,12 +304,10 @@ export class BackupRunner {
     // As long as the database is busy, no volume of other work is among them.
     await this.#removeLeft(runtime, row)
     const status = before === 'stopped' ? 'stopped' : 'running'
-    await board.end(
-      id,
-      'restore',
-      failure === null ? status : 'failed',
-      failure === null ? {} : { status_detail: failure }
-    )
+    await board.end(id, 'restore', failure === null ? status : 'failed', {
+      ...(failure !== null && { status_detail: failure }),
+      ...(work.id === undefined && { restore_outcome: row.restore_outcome ?? 'undone' })
+    })
   }
 
   /** Cut off behind the switch: what the new server was given since is in no other volume, so the old one is for where it does not serve. */
