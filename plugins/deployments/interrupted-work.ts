@@ -1,3 +1,4 @@
+import { applicationTable } from 'busbar/api/applications'
 import type { BulkConnection } from 'busbar/sdk'
 
 /**
@@ -18,7 +19,7 @@ export const interruptedDeploys = {
           error_message = 'the platform was restored from an archive that was made while this deployment waited',
           remedy = 'deploy again where it is still wanted'
         where status = 'pending' returning application_id)
-      select a.name from failed f join applications.application a on a.id = f.application_id order by 1`
+      select a.name from failed f join ${applicationTable.name} a on a.id = f.application_id order by 1`
     )
     return failed.map(
       ({ name }) =>

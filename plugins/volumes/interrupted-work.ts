@@ -1,3 +1,4 @@
+import { applicationTable } from 'busbar/api/applications'
 import type { BulkConnection } from 'busbar/sdk'
 import { enginePrefixLength, sparePrefix } from './volume-name.js'
 
@@ -14,7 +15,7 @@ export const interruptedVolumes = {
         update volumes.engine_volume set discarded_at = null
         where discarded_at is not null and not starts_with(name, $1) returning name, application_id)
       select substr(k.name, $2) as name, a.name as application from kept k
-      join applications.application a on a.id = k.application_id order by 2, 1`,
+      join ${applicationTable.name} a on a.id = k.application_id order by 2, 1`,
       [sparePrefix, enginePrefixLength + 1]
     )
     return kept.map(
