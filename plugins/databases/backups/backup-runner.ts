@@ -52,6 +52,7 @@ export class BackupRunner {
   async dump(id: string, { databases }: DumpOptions, { signal, say }: BackupWork): Promise<Dump> {
     const { board, db, servers } = this.parts
     const { runtime, side, files } = this.#tools()
+    await this.#assertReadable(id)
     const row = await db.transaction(
       async tx =>
         await board.begin(
@@ -65,7 +66,7 @@ export class BackupRunner {
     const { engine } = await servers.engineOf(row)
     if (engine.dump === null) return await files.dump(serving, { say, signal })
     const choice = choiceOf(databases)
-    if ((await runtime.inspect(serving.containerId))?.status !== 'running')
+    if (!(await isRunning(runtime, serving.containerId)))
       throw problems.notRunning({ status: row.status_before ?? 'stopped' })
     if (choice.kind === 'only') await side.assertThere(serving, choice.names, signal)
     const program = await side.dump(serving, choice, signal)
@@ -83,6 +84,7 @@ export class BackupRunner {
     const { signal, say, restored } = work
     const { board, db, servers, images, store, log } = this.parts
     const { runtime, side, files } = this.#tools()
+    await this.#assertReadable(id)
     const row = await db.transaction(
       async tx =>
         await board.begin(
@@ -154,6 +156,13 @@ export class BackupRunner {
     await runtime.removeVolume(row.volume).catch((error: unknown) => {
       log.warn({ err: error, databaseId: id }, 'the volume from before a restore could not be removed')
     })
+  }
+
+  /** Before anything is begun: without its credentials its server could neither be asked nor be put back. */
+  async #assertReadable(id: string): Promise<void> {
+    const { store, sealed } = this.parts
+    const row = await store.find(id)
+    if (row !== undefined) sealed.open(row)
   }
 
   /** Rows that it takes are in no other volume: an engine that is away for a moment is no reason to go back. */
@@ -299,6 +308,7 @@ export class BackupRunner {
     const before = row.status_before ?? 'running'
     const failure = await this.#failureOf(row, signal, async () => {
       if (before === 'running' || row.container_id === null) await provisioner.provision(row, signal)
+      else if (before === 'failed' && !(await isRunning(runtime, row.container_id))) throw new Error(noServer)
       if (before === 'stopped') await this.#stopServing(runtime, (await store.find(id)) ?? row)
     })
     // As long as the database is busy, no volume of other work is among them.
@@ -387,6 +397,12 @@ export class BackupRunner {
 
 const choiceOf = (databases: readonly string[]): DumpChoice =>
   databases.length === 0 ? { kind: 'all' } : { kind: 'only', names: databases }
+
+const isRunning = async (runtime: ContainerRuntime, containerId: string): Promise<boolean> =>
+  (await runtime.inspect(containerId))?.status === 'running'
+
+const noServer =
+  'its server does not run, as before the restore: its log says why; start it, reload it, or restore again'
 
 const notStarted =
   'the database is gone, and with it what is known of its image: no server can be started with these files. Restore it to see whether they are good'
