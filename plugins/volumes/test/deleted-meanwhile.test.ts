@@ -1,14 +1,29 @@
+import { containerRuntime } from 'busbar/api/containers'
 import { type ContainerPartsSource, containerParts } from 'busbar/api/deployments'
 import { definePlugin } from 'busbar/sdk'
 import { until } from 'busbar/sdk/testing'
 import pg from 'pg'
 import { test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
-import { openLab } from '../../deployments/test/deploy-lab.js'
+import { type DeployLab, openLab } from '../../deployments/test/deploy-lab.js'
 import { hasVolume, volumeApplication } from './volume-lab.js'
 
 const engineName = (applicationId: string): string => `busbar-vol-${applicationId.slice(0, 8)}-data`
-const pause = async (ms: number): Promise<void> => await new Promise(resolve => setTimeout(resolve, ms))
+
+/** What waits until the files of deleted volumes have been looked at: those of one that nothing has go after those of earlier ones. */
+async function lookOf(lab: DeployLab): Promise<() => Promise<void>> {
+  const other = await volumeApplication(lab, 'other')
+  const { id } = await other.addVolume('data', '/data')
+  const name = engineName(other.id)
+  await lab.k.query('insert into volumes.engine_volume values ($1, $2)', [name, other.id])
+  const owner = { projectId: lab.projectId, applicationId: other.id }
+  await lab.k.service(containerRuntime).ensureVolume(name, owner)
+  return async () => {
+    const admin = await lab.k.as.session()
+    await admin.delete(`${other.path}/volumes/${id}?delete_data=true`)
+    await until(async () => !(await hasVolume(name)), 'files of deleted volumes to be removed')
+  }
+}
 
 test('files of a volume that is deleted while a deploy makes its container stay until that has gone', async t => {
   if (!(await requireEngine(t))) return
@@ -39,17 +54,29 @@ test('files of a volume that is deleted while a deploy makes its container stay 
   await web.deployed('reload')
   await web.untilOne()
   const again = await web.addVolume('data', '/data')
+  const lookAtDeleted = await lookOf(lab)
+  await lab.k.query('create table volumes.noted (name text)')
+  await lab.k.query(`
+    create function volumes.see_note() returns trigger language plpgsql as $$
+    begin
+      insert into volumes.noted values (new.name);
+      return new;
+    end $$`)
+  await lab.k.query(
+    'create trigger see_note before insert on volumes.engine_volume for each row execute function volumes.see_note()'
+  )
   let goOn = (): void => {}
   asking = new Promise(resolve => {
     goOn = resolve
   })
   const deployed = web.deployed()
-  await until(() => isAsked, 'the deploy to know its volumes')
-  // What was asked beside has answered by now.
-  await pause(1_000)
+  await until(
+    async () => isAsked && (await lab.k.query('select from volumes.noted')).length > 0,
+    'the deploy to know its volumes'
+  )
   t.equal((await admin.delete(`${web.path}/volumes/${again.id}?delete_data=true`)).status, 200)
   await lab.k.runRemovalsNow()
-  await pause(5_000)
+  await lookAtDeleted()
   asking = undefined
   goOn()
   await deployed
@@ -67,6 +94,7 @@ test('files of a volume that is deleted before a deploy has made it go behind th
   const web = await volumeApplication(lab, 'web')
   const name = engineName(web.id)
   const { id } = await web.addVolume('data', '/data')
+  const lookAtDeleted = await lookOf(lab)
   // Stops a deploy between its look at what there is and the note of what it makes.
   await lab.k.query(`
     create function volumes.wait_for_test() returns trigger language plpgsql as $$
@@ -93,7 +121,7 @@ test('files of a volume that is deleted before a deploy has made it go behind th
   )
   t.equal((await admin.delete(`${web.path}/volumes/${id}?delete_data=true`)).status, 200)
   await lab.k.runRemovalsNow()
-  await pause(3_000)
+  await lookAtDeleted()
   await holder.query('select pg_advisory_unlock(4711)')
   await deployed
   t.equal(await web.run('ls -d /data | wc -l'), '1', 'it was deleted behind the begin of the deploy')
