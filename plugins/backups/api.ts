@@ -64,6 +64,8 @@ export interface BackupWork {
 
 /** What comes along with a restore. */
 export interface RestoreWork extends BackupWork {
+  /** A UUID: of each restore that is asked for another one, and the same when it is begun again. */
+  readonly id: string
   /**
    * What is restored is what there is from now on, and takes what is written to it: the restore is not begun again by a platform that
    * is killed behind this. Called in the transaction in which the source gives up what was there before. A source that does not call
@@ -72,8 +74,19 @@ export interface RestoreWork extends BackupWork {
   restored(tx: Tx): Promise<void>
 }
 
-/** `restored` is there after a restore that is not over: what was exchanged already, and serves, may be kept. */
-export type SettleWork = Pick<BackupWork, 'signal'> & Partial<Pick<RestoreWork, 'restored'>>
+/**
+ * What comes along with `settle`. After a restore that is not over, all of it is there: what was exchanged already, and serves, may be
+ * kept. A source that puts back by itself what was left, while backups are off, has the signal alone.
+ */
+export interface SettleWork
+  extends Pick<BackupWork, 'signal'>,
+    Partial<Pick<RestoreWork, 'id' | 'restored'>> {
+  /**
+   * The source has put back the restore `id` by itself before, and what was there before it has taken writes since: it has failed, and is
+   * not begun again. Said each time that it is asked, until another restore begins.
+   */
+  undone?(): void
+}
 
 export interface DumpOptions {
   /** Which of its databases; empty: all of them, and whatever belongs to them all, such as roles. */
@@ -173,6 +186,8 @@ export interface BackupSource {
    * is stopped, helpers and throwaway copies are removed, the state is shown again.
    * Where a restore was cut off behind the exchange, what is restored may have taken writes that are nowhere else: it is kept, and
    * `work.restored` called, where it works.
+   * A source may put back what was left by itself as well, where nobody makes backups. It keeps how a restore has ended so, and says
+   * it here when backups are on again: by `work.restored` or `work.undone`.
    * Idempotent; a resource that is gone is none of its business.
    */
   settle(id: string, what: 'backup' | 'restore' | 'check', work: SettleWork): Promise<void>

@@ -6,6 +6,7 @@ import { createDatabases } from './migrations/001-create-databases.js'
 import { createAttachments } from './migrations/002-create-attachments.js'
 import { createUpgrades } from './migrations/003-create-upgrades.js'
 import { holdAndKeep } from './migrations/004-hold-and-keep.js'
+import { keepSettledRestores } from './migrations/005-keep-settled-restores.js'
 import { notifications } from './notifications.js'
 import { resources } from './resources.js'
 import { routes } from './routes.js'
@@ -15,7 +16,7 @@ export default definePlugin({
   id: 'databases',
   needs,
   config: settings,
-  migrations: [createDatabases, createAttachments, createUpgrades, holdAndKeep],
+  migrations: [createDatabases, createAttachments, createUpgrades, holdAndKeep, keepSettledRestores],
   start: startDatabases,
   contributes: databaseContributions,
   resources,

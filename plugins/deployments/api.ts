@@ -31,6 +31,11 @@ export interface DeploymentSummary {
 export interface DeploymentDirectory {
   /** Those of the ids that are known still, in no order. */
   describe(ids: readonly string[]): Promise<readonly DeploymentSummary[]>
+  /**
+   * Whether a deploy of the application has its image and is making its container, or proving it: parts that were named to it
+   * (`ContainerPartsSource`) may get into that container from now on. `deploymentFinished` says when it is over.
+   */
+  isRollingOut(applicationId: string): Promise<boolean>
 }
 export const deploymentDirectory = service<DeploymentDirectory>('deployments.directory')
 

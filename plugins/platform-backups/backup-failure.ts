@@ -1,6 +1,6 @@
 import { isProblem } from 'busbar/sdk'
+import { ShortDisk } from 'busbar/sdk/disk'
 import { S3Error } from 'busbar/sdk/s3'
-import { ShortDiskError } from './archive/disk-floor.js'
 
 const roomierDisk =
   'make room, keep fewer archives (retain_count, retain_days), or set CONTROL_PLANE_BACKUP_DIR to another disk'
@@ -9,7 +9,7 @@ const roomierDisk =
 export function backupFailure(error: unknown, directory: string): string {
   if (!(error instanceof Error)) return String(error)
   if (error instanceof S3Error || isProblem(error)) return error.message
-  if (error instanceof ShortDiskError) return `${error.message}: ${roomierDisk}`
+  if (error instanceof ShortDisk) return `${error.message}: ${roomierDisk}`
   const code = 'code' in error ? String(error.code) : ''
   switch (code) {
     case 'ENOSPC':

@@ -1,10 +1,12 @@
 import type { ContainerRuntime } from 'busbar/api/containers'
+import type { DeploymentDirectory } from 'busbar/api/deployments'
 import { type Bus, isProblem, type Log, type Tx, Wakeable } from 'busbar/sdk'
 import type { EngineVolumeStore } from './engine-volume-store.js'
 
 interface DiscardedVolumesParts {
   readonly store: Pick<EngineVolumeStore, 'discarded' | 'forget'>
   readonly runtime: Pick<ContainerRuntime, 'removeVolume'>
+  readonly deployments: Pick<DeploymentDirectory, 'isRollingOut'>
   readonly bus: Bus
   readonly log: Log
 }
@@ -48,11 +50,12 @@ export class DiscardedVolumes {
   }
 
   async removeAll(signal: AbortSignal): Promise<void> {
-    const { store, log } = this.parts
+    const { store, deployments, log } = this.parts
     try {
-      for (const name of await store.discarded()) {
+      for (const { name, application_id: applicationId } of await store.discarded()) {
         if (signal.aborted) return
-        await this.#remove(name)
+        // It may have looked before, and be about to mount it. One that begins from here on does not see it any more.
+        if (!(await deployments.isRollingOut(applicationId))) await this.#remove(name)
       }
     } catch (error) {
       log.warn({ err: error }, 'the files of deleted volumes are not removed yet')

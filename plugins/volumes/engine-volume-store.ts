@@ -1,5 +1,10 @@
 import type { Database, Tx } from 'busbar/sdk'
 
+interface DiscardedVolume {
+  readonly name: string
+  readonly application_id: string
+}
+
 /** What was made on the engine, or is about to be, whether users still see it or not. */
 export class EngineVolumeStore {
   constructor(private readonly db: Database) {}
@@ -31,11 +36,21 @@ export class EngineVolumeStore {
     )
   }
 
-  async discarded(): Promise<readonly string[]> {
-    const rows = await this.db.sql<{ readonly name: string }>(
-      'select name from $schema.engine_volume where discarded_at is not null order by discarded_at, name'
+  /** Also of one that was not made yet: a deploy may be about to. */
+  async discardOf(applicationId: string, name: string, now: Date, tx: Tx): Promise<void> {
+    await this.db.sql(
+      `
+      insert into $schema.engine_volume (name, application_id, discarded_at) values (:name, :applicationId, :now)
+      on conflict (name) do update set discarded_at = coalesce(engine_volume.discarded_at, excluded.discarded_at)`,
+      { applicationId, name, now },
+      tx
     )
-    return rows.map(({ name }) => name)
+  }
+
+  async discarded(): Promise<readonly DiscardedVolume[]> {
+    return await this.db.sql<DiscardedVolume>(
+      'select name, application_id from $schema.engine_volume where discarded_at is not null order by discarded_at, name'
+    )
   }
 
   async of(applicationId: string): Promise<readonly string[]> {

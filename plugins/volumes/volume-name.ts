@@ -14,6 +14,7 @@ export const engineNameOf = (applicationId: string, name: string): string =>
   `${enginePrefixOf(applicationId)}${name}`
 
 export const enginePrefixOf = (applicationId: string): string => `busbar-vol-${applicationId.slice(0, 8)}-`
+export const enginePrefixLength = enginePrefixOf('00000000').length
 
 /** What a restore unpacks into. No volume of a user has such a name. */
 export const sparePrefix = 'busbar-spare-'

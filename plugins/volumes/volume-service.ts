@@ -94,7 +94,7 @@ export class VolumeService {
       if (found === undefined || !(await resources.remove({ kind: 'volume', id: volumeId, project }, tx)))
         throw problems.notFound({ volumeId })
       if (deletesData) {
-        await engineVolumes.discard(found.engine_name, clock.now(), tx)
+        await engineVolumes.discardOf(applicationId, found.engine_name, clock.now(), tx)
         await discarded.tell(found.engine_name, tx)
       }
       await applications.markConfigChanged(applicationId, tx)

@@ -7,7 +7,13 @@ import {
 import { backupKeeper, backupSources } from 'busbar/api/backups'
 import { engineDisk } from 'busbar/api/builds'
 import { containerRuntime } from 'busbar/api/containers'
-import { containerParts, deployGates, mountPathSources, mountPaths } from 'busbar/api/deployments'
+import {
+  containerParts,
+  deployGates,
+  deploymentDirectory,
+  mountPathSources,
+  mountPaths
+} from 'busbar/api/deployments'
 import { type Contributor, kernel, optional, type StartContext } from 'busbar/sdk'
 import { LeftWork } from './backup/left-work.js'
 import { VolumeBackups } from './backup/volume-backups.js'
@@ -28,6 +34,7 @@ export const needs = {
   applications: applicationRegistry,
   control: applicationControl,
   mountPaths,
+  deployments: deploymentDirectory,
   keeper: optional(backupKeeper),
   disk: optional(engineDisk)
 }

@@ -12,9 +12,9 @@ import { release } from '../../core/release.js'
 import { readKeyFile } from '../../core/secrets/key-file.js'
 import { environmentKeys, type KeySet } from '../../core/secrets/key-source.js'
 import { startEmbedded } from '../../embedded-postgres/index.js'
-import { failWaitingRestores } from '../../plugins/backups/restores/waiting-restores.js'
 import { readRecipient } from '../../plugins/platform-backups/recovery-key-service.js'
 import type { RestoreTarget } from '../../plugins/platform-backups/restore/restore-target.js'
+import { endInterruptedWork } from './interrupted-work.js'
 
 /** The installation that BUSBAR_DIR and DATABASE_URL name, with its own database server where it has one. */
 export async function openTarget(
@@ -59,7 +59,7 @@ export async function openTarget(
         const own = await readRecipient(settings.variable('BACKUP_ENCRYPTION_KEY'))
         return [...rows.map(({ recipient }) => recipient), ...(own === undefined ? [] : [own])]
       },
-      failRestores: failWaitingRestores,
+      endInterruptedWork,
       environmentKeys: new Map([...(given?.keys ?? [])].map(([id, key]) => [id, key.toString('hex')])),
       migrationLock: `select pg_advisory_xact_lock(${migrationLock.join()})`,
       now: () => new Date()

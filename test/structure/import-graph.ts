@@ -80,6 +80,7 @@ function specifiersIn(source: Node): Specifier[] {
 const entries: Readonly<Record<string, string>> = {
   'busbar/sdk': 'sdk/index.ts',
   'busbar/sdk/age': 'sdk/age/index.ts',
+  'busbar/sdk/disk': 'sdk/disk/index.ts',
   'busbar/sdk/http1': 'sdk/http1/index.ts',
   'busbar/sdk/s3': 'sdk/s3/index.ts',
   'busbar/sdk/tar': 'sdk/tar/index.ts',

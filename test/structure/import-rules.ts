@@ -28,7 +28,14 @@ const homes: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** What of the SDK plugins import: the whole, and what only few need. */
-const sdkEntries = ['busbar/sdk', 'busbar/sdk/http1', 'busbar/sdk/age', 'busbar/sdk/s3', 'busbar/sdk/tar']
+const sdkEntries = [
+  'busbar/sdk',
+  'busbar/sdk/http1',
+  'busbar/sdk/age',
+  'busbar/sdk/disk',
+  'busbar/sdk/s3',
+  'busbar/sdk/tar'
+]
 
 /** The only files outside its folder that may start the embedded PostgreSQL. */
 const startersOfEmbedded = ['core/kernel.ts', 'sdk/testing/cluster.ts']

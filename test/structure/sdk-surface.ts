@@ -7,6 +7,7 @@ export const surfaceFile = 'docs/sdk-surface.txt'
 const entries = [
   'sdk/index.ts',
   'sdk/age/index.ts',
+  'sdk/disk/index.ts',
   'sdk/http1/index.ts',
   'sdk/s3/index.ts',
   'sdk/tar/index.ts'

@@ -2,9 +2,9 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { mkdir, open, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { ShortDisk, whileRoom } from 'busbar/sdk/disk'
 import { type BackupStorage, StorageError } from '../api.js'
 import { isKeyPart } from '../runs/file-name.js'
-import { ShortDisk, whileRoom } from './disk-floor.js'
 
 interface Options {
   readonly signal: AbortSignal

@@ -5,6 +5,7 @@ import {
   type Log,
   RunLog,
   type Secrets,
+  type Tx,
   withTimeLimit
 } from 'busbar/sdk'
 import { type BackupSource, backupRestored, type RestoreWork, restoreFailed } from '../api.js'
@@ -36,6 +37,8 @@ const settleMs = 120_000
 const keptRestores = 50
 /** One whose process dies begins again: half of a restore is worth less than none. But not for ever, as it may be why. */
 const mostAttempts = 3
+const putBack =
+  'it was cut off, and was put back while backups were off: what was there before is there, with what was written since; ask for it again where it is still wanted'
 
 /** Restores, and goes on with those whose process has died. */
 export class RestoreRunner {
@@ -55,10 +58,14 @@ export class RestoreRunner {
     if (attempts === undefined) return
     // Of one that was put back, the plugin of its source may have stopped before it was settled.
     if (restore.begun_at !== null || restore.restored_at !== null || restore.log !== '') {
-      const left = await this.#settle(restore, row)
+      const { left, isUndone } = await this.#settle(restore, row)
       // It serves, and what was written to it meanwhile would be gone with another one.
       if (await this.#isRestored(id)) {
         await this.#end(restore, row, null, runLog)
+        return
+      }
+      if (isUndone) {
+        await this.#end(restore, row, putBack, runLog)
         return
       }
       // What is half exchanged is not begun upon.
@@ -118,7 +125,7 @@ export class RestoreRunner {
       source.restoresBeside?.({ format: backup.format, databases: backup.databases }) === true
     await reader.withDump(backup, row.project_id, { signal, say, isBeside }, async dump => {
       say(`it is restored into ${resource.name}`)
-      await source.restore(row.resource_id, dump, { signal, say, restored: this.#restoredOf(restore) })
+      await source.restore(row.resource_id, dump, { signal, say, ...this.#toldOf(restore) })
     })
     // Of a source that has not said so itself.
     await store.restored(restore.id, clock.now())
@@ -133,34 +140,41 @@ export class RestoreRunner {
       )
   }
 
-  #restoredOf({ id }: RestoreRow): RestoreWork['restored'] {
+  #toldOf({ id }: RestoreRow): Pick<RestoreWork, 'id' | 'restored'> {
     const { store, clock } = this.parts
-    return async tx => {
+    const restored = async (tx: Tx): Promise<void> => {
       await store.restored(id, clock.now(), tx)
     }
+    return { id, restored }
   }
 
   async #isRestored(id: string): Promise<boolean> {
     return (await this.parts.store.open(id))?.restored_at != null
   }
 
-  /** What has failed in it, which is told. */
-  async #settle(restore: RestoreRow, row: SourceRow): Promise<unknown> {
+  /** `left`: what has failed in it, which is told. `isUndone`: the source has put it back by itself before. */
+  async #settle(restore: RestoreRow, row: SourceRow): Promise<{ left: unknown; isUndone: boolean }> {
     const { sources, log } = this.parts
-    if (!sources.isThere(row.kind)) return null
-    const restored = this.#restoredOf(restore)
+    let isUndone = false
+    const told = {
+      ...this.#toldOf(restore),
+      undone: () => {
+        isUndone = true
+      }
+    }
+    if (!sources.isThere(row.kind)) return { left: null, isUndone }
     try {
       await withTimeLimit(
         { ms: settleMs },
-        async signal => await sources.get(row.kind).settle(row.resource_id, 'restore', { signal, restored })
+        async signal => await sources.get(row.kind).settle(row.resource_id, 'restore', { ...told, signal })
       )
-      return null
+      return { left: null, isUndone }
     } catch (error) {
       log.error(
         { err: error, resourceId: row.resource_id },
         'what a restore has changed could not be put back'
       )
-      return error ?? new Error('it could not be put back')
+      return { left: error ?? new Error('it could not be put back'), isUndone }
     }
   }
 

@@ -25,6 +25,7 @@ const probe: Probe = {
   holdExchanged: stands === 'exchanged' ? never : null,
   holdServing: stands === 'serving' ? never : null,
   isExchanged: false,
+  isUndone: false,
   holdSettle: stands === 'behind a restore' ? never : null,
   restoreError: null,
   free: null,

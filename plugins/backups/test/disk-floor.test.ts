@@ -5,18 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { test } from 'tap'
-import { floorOf } from '../destinations/disk-floor.js'
 import { LocalStorage } from '../destinations/local-storage.js'
 
 const run = promisify(execFile)
 const signal = new AbortController().signal
 const mebibyte = 1024 ** 2
-
-test('a twentieth of a disk is left free, and a gibibyte of a large one', async t => {
-  t.equal(floorOf(2 * mebibyte), 104_857)
-  t.equal(floorOf(10 * 1024 * mebibyte), 512 * mebibyte)
-  t.equal(floorOf(2 ** 44), 1024 * mebibyte)
-})
 
 test('backups leave room on a disk that others write to', async t => {
   if (process.getuid?.() !== 0) {
@@ -47,7 +40,7 @@ test('backups leave room on a disk that others write to', async t => {
     message: /^the disk of the backups of this server is full, but for what is left to the platform/
   })
   t.ok(given > 55 * mebibyte, `it took what it may: ${given}`)
-  t.ok(least >= floorOf(64 * mebibyte), `${least} bytes were free at the least`)
+  t.ok(least >= Math.floor((64 * mebibyte) / 20), `${least} bytes were free at the least`)
   t.same(
     (await readdir(disk, { recursive: true, withFileTypes: true })).filter(entry => entry.isFile()),
     [],

@@ -256,6 +256,33 @@ for (const [when, line] of [
   )
 
 test(
+  'a restore that its source has put back while backups were off is not begun again: what was written since stays',
+  { timeout: 400_000 },
+  async t => {
+    const opened = await openPlatform(t)
+    const { k, admin, probe, project } = opened
+    const id = await createDatabase(opened, 'Back', lines(1_000))
+    const path = pathOf(project, id)
+    const { id: backupId } = await backUp(admin, path)
+    await k.holdJobs('backups')
+    await admin.post(`${path}/restore`, { backup_id: backupId })
+    await k.stop()
+    await killAt(t, opened, `restore ${id}`)
+    await writeContent(probe, id, 'acknowledged since\n')
+    probe.calls.length = 0
+    probe.isUndone = true
+    const second = await startWith(t, probe, { state: k.state })
+    const again = await second.as.session()
+    t.match(await ended(again, `${path}/restores`), {
+      status: 'failed',
+      error: /was put back.*ask for it again/
+    })
+    t.notOk(probe.calls.includes(`restore ${id}`))
+    t.equal(await contentOf(probe, id), 'acknowledged since\n')
+  }
+)
+
+test(
   'a restore whose platform stops when it serves, before that is known, is not done again',
   { timeout: 400_000 },
   async t => {

@@ -32,6 +32,8 @@ export interface Probe {
   holdServing: Promise<void> | null
   /** Whether what is put back behind a restore finds what was restored at work. */
   isExchanged: boolean
+  /** Whether it finds that somebody has put it back before. */
+  isUndone: boolean
   /** What is put back behind a restore waits for it. */
   holdSettle: Promise<void> | null
   /** What restores reject with after some of the dump. */
@@ -64,6 +66,7 @@ export async function makeProbe(t: Test): Promise<Probe> {
     holdExchanged: null,
     holdServing: null,
     isExchanged: false,
+    isUndone: false,
     holdSettle: null,
     restoreError: null,
     free: null,
@@ -173,12 +176,13 @@ class ProbeSource implements BackupSource {
     return this.probe.beside
   }
 
-  async settle(...[id, what, { restored }]: Parameters<BackupSource['settle']>) {
+  async settle(...[id, what, { restored, undone }]: Parameters<BackupSource['settle']>) {
     const { probe, db } = this
     probe.calls.push(`settle ${what} ${id}`)
     // A drill may end while something is restored.
     if (what !== 'restore') return
     await probe.holdSettle
+    if (probe.isUndone) undone?.()
     if (probe.isExchanged) await db.transaction(async tx => await restored?.(tx))
     await rm(`${this.#file(id)}.beside`, { force: true })
   }

@@ -54,6 +54,7 @@ export class BackupRunner {
   async dump(id: string, { databases }: DumpOptions, { signal, say }: BackupWork): Promise<Dump> {
     const { board, db, servers } = this.parts
     const { runtime, side, files } = this.#tools()
+    await this.#assertReadable(id)
     const row = await db.transaction(
       async tx =>
         await board.begin(
@@ -67,7 +68,7 @@ export class BackupRunner {
     const { engine } = await servers.engineOf(row)
     if (engine.dump === null) return await files.dump(serving, { say, signal })
     const choice = choiceOf(databases)
-    if ((await runtime.inspect(serving.containerId))?.status !== 'running')
+    if (!(await isRunning(runtime, serving.containerId)))
       throw problems.notRunning({ status: row.status_before ?? 'stopped' })
     if (choice.kind === 'only') await side.assertThere(serving, choice.names, signal)
     const program = await side.dump(serving, choice, signal)
@@ -81,9 +82,11 @@ export class BackupRunner {
     }
   }
 
-  async restore(id: string, dump: StoredDump, { signal, say, restored }: RestoreWork): Promise<void> {
+  async restore(id: string, dump: StoredDump, work: RestoreWork): Promise<void> {
+    const { signal, say, restored } = work
     const { board, db, servers, images, store } = this.parts
     const { runtime, side, files } = this.#tools()
+    await this.#assertReadable(id)
     const row = await db.transaction(
       async tx =>
         await board.begin(
@@ -94,7 +97,7 @@ export class BackupRunner {
             from: ['running', 'stopped', 'failed'],
             detail: 'a backup is restored'
           },
-          {},
+          { restore_id: work.id, restore_outcome: null },
           tx
         )
     )
@@ -158,6 +161,13 @@ export class BackupRunner {
     say(`it has ${counted.size} databases with ${sumOf(counted)} rows`)
   }
 
+  /** Before anything is begun: without its credentials its server could neither be asked nor be put back. */
+  async #assertReadable(id: string): Promise<void> {
+    const { store, sealed } = this.parts
+    const row = await store.find(id)
+    if (row !== undefined) sealed.open(row)
+  }
+
   /** Rows that it takes are in no other volume: an engine that is away for a moment is no reason to go back. */
   async #serve(row: DatabaseRow, { signal, say }: BackupWork): Promise<void> {
     const { provisioner, clock, store } = this.parts
@@ -178,7 +188,7 @@ export class BackupRunner {
   async #keepRestored(id: string, restored: SettleWork['restored']): Promise<void> {
     const { db, store } = this.parts
     await db.transaction(async tx => {
-      await store.update(id, { former_volume: null }, tx)
+      await store.update(id, { former_volume: null, restore_outcome: 'restored' }, tx)
       await restored?.(tx)
     })
   }
@@ -270,10 +280,25 @@ export class BackupRunner {
     )
   }
 
-  async settleRestore(id: string, { signal, restored }: SettleWork): Promise<void> {
-    const { store, board, provisioner, givenUp, db } = this.parts
+  async settleRestore(id: string, work: SettleWork): Promise<void> {
+    const { store } = this.parts
     const found = await store.find(id)
-    if (found?.task !== 'restore') return
+    if (found?.task === 'restore') await this.#putBackRestore(found, work)
+    await this.#tellOutcome(await store.find(id), work)
+  }
+
+  /** What was put back while nobody made backups is over, whoever asks for it now. */
+  async #tellOutcome(row: DatabaseRow | undefined, work: SettleWork): Promise<void> {
+    if (row === undefined || work.id === undefined || row.restore_id !== work.id) return
+    if (row.restore_outcome === 'restored')
+      await this.parts.db.transaction(async tx => await work.restored?.(tx))
+    else if (row.restore_outcome === 'undone') work.undone?.()
+  }
+
+  async #putBackRestore(found: DatabaseRow, work: SettleWork): Promise<void> {
+    const { store, board, provisioner, givenUp, db } = this.parts
+    const { id } = found
+    const { signal, restored } = work
     const { runtime, side } = this.#tools()
     await side.closeAll(found)
     if (found.former_volume !== null)
@@ -282,13 +307,17 @@ export class BackupRunner {
     const before = row.status_before ?? 'running'
     const failure = await this.#failureOf(row, signal, async () => {
       if (before === 'running' || row.container_id === null) await provisioner.provision(row, signal)
+      else if (before === 'failed' && !(await isRunning(runtime, row.container_id))) throw new Error(noServer)
       if (before === 'stopped') await this.#stopServing(runtime, (await store.find(id)) ?? row)
     })
     // As long as the database is busy, no volume of other work is among them.
     const left = await this.#leftVolumes(runtime, row)
     const status = before === 'stopped' ? 'stopped' : 'running'
     await db.transaction(async tx => {
-      const changes = failure === null ? {} : { status_detail: failure }
+      const changes = {
+        ...(failure !== null && { status_detail: failure }),
+        ...(work.id === undefined && { restore_outcome: row.restore_outcome ?? 'undone' })
+      }
       if (await board.end(id, 'restore', failure === null ? status : 'failed', changes, tx))
         await givenUp.giveUp(id, left, tx)
     })
@@ -371,6 +400,12 @@ export class BackupRunner {
 
 const choiceOf = (databases: readonly string[]): DumpChoice =>
   databases.length === 0 ? { kind: 'all' } : { kind: 'only', names: databases }
+
+const isRunning = async (runtime: ContainerRuntime, containerId: string): Promise<boolean> =>
+  (await runtime.inspect(containerId))?.status === 'running'
+
+const noServer =
+  'its server does not run, as before the restore: its log says why; start it, reload it, or restore again'
 
 const notStarted =
   'the database is gone, and with it what is known of its image: no server can be started with these files. Restore it to see whether they are good'

@@ -21,6 +21,10 @@ const slugify = (text: string): string =>
 export const volumeOf = (slug: string): string => `${slug}-vol`
 /** Beside the one that is in use; its name says of which it is. */
 export const nextVolumeOf = (slug: string, suffix: string): string => `${slug}-vol-${suffix}`
+/** `next`: what is to take the place of the present one. `source`: the present data, served to nobody else. `check`: thrown away. */
+export type SideRole = 'next' | 'source' | 'check'
+/** A server beside the one that serves. */
+export const sideName = ({ slug }: { readonly slug: string }, role: SideRole): string => `${slug}-${role}`
 /** Of a throwaway copy. */
 export const checkVolumeOf = (slug: string, suffix: string): string => nextVolumeOf(slug, `check-${suffix}`)
 /** Never one with data that somebody keeps, whatever people have called their database. */

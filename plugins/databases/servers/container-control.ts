@@ -7,6 +7,7 @@ import type { DatabaseStore } from '../records/database-store.js'
 import { statusOf } from '../status/container-status.js'
 import { portsChanged, type StatusBoard } from '../status/status-board.js'
 import type { ControlHold, Controlled } from './control-hold.js'
+import { removeSource } from './provisioner.js'
 import { limitRunning } from './resource-limits.js'
 import { stopGraceSeconds } from './server-container.js'
 
@@ -30,7 +31,7 @@ export class ContainerControl {
       projectId,
       id,
       true,
-      async (runtime, containerId) => await this.#start(runtime, id, containerId)
+      async (runtime, containerId, row) => await this.#start(runtime, row, containerId)
     )
   }
 
@@ -43,10 +44,11 @@ export class ContainerControl {
   }
 
   async restart(projectId: ProjectId, id: string): Promise<void> {
-    await this.#held(projectId, id, true, async (runtime, containerId) => {
+    await this.#held(projectId, id, true, async (runtime, containerId, row) => {
       await this.#noteStop(id)
       if ((await runtime.inspect(containerId))?.status !== 'running')
-        return await this.#start(runtime, id, containerId)
+        return await this.#start(runtime, row, containerId)
+      await removeSource(runtime, row)
       await runtime.restart(containerId, stopGraceSeconds)
       return await begun(runtime, containerId)
     })
@@ -85,9 +87,10 @@ export class ContainerControl {
   }
 
   /** With limits that were set while it was stopped: its container has those that it was made with. It may have ended already. */
-  async #start(runtime: ContainerRuntime, id: string, containerId: string): Promise<Controlled> {
+  async #start(runtime: ContainerRuntime, row: DatabaseRow, containerId: string): Promise<Controlled> {
+    await removeSource(runtime, row)
     await runtime.start(containerId)
-    const limits = await this.parts.store.find(id)
+    const limits = await this.parts.store.find(row.id)
     if (limits !== undefined && (await limitRunning(runtime, containerId, limits)))
       return { status: 'running', reason: null }
     return await begun(runtime, containerId)
@@ -98,10 +101,10 @@ export class ContainerControl {
     projectId: ProjectId,
     id: string,
     isStart: boolean,
-    work: (runtime: ContainerRuntime, containerId: string) => Promise<Controlled>
+    work: (runtime: ContainerRuntime, containerId: string, row: DatabaseRow) => Promise<Controlled>
   ): Promise<void> {
     const { runtime } = await this.#locate(projectId, id)
-    await this.parts.hold.during(id, { isStart }, async row => await work(runtime, containerOf(row)))
+    await this.parts.hold.during(id, { isStart }, async row => await work(runtime, containerOf(row), row))
   }
 
   async #noteStop(id: string): Promise<void> {

@@ -4,10 +4,11 @@ import type { Dump } from 'busbar/api/backups'
 import type { ContainerRuntime } from 'busbar/api/containers'
 import { checkedTar } from 'busbar/sdk/tar'
 import type { DatabaseRow } from '../records/database-row.js'
+import { sideName } from '../records/slug.js'
 import { filesFormat } from './file-formats.js'
 import { removeNamed } from './provisioner.js'
 import { type ServerContainer, stopGraceSeconds } from './server-container.js'
-import { type SideServer, sideName } from './side-servers.js'
+import type { SideServer } from './side-servers.js'
 
 interface Context {
   readonly say: (message: string) => void

@@ -5,6 +5,7 @@ import { problems } from '../problems.js'
 import type { DatabaseRow } from '../records/database-row.js'
 import type { DatabaseService } from '../records/database-service.js'
 import type { DatabaseStore } from '../records/database-store.js'
+import { sideName } from '../records/slug.js'
 import type { StatusBoard } from '../status/status-board.js'
 import type { ImageSource } from './image-source.js'
 import { limitRunning } from './resource-limits.js'
@@ -75,6 +76,7 @@ export class Provisioner {
     }
     const containerId =
       (await this.#current(runtime, row)) ?? (await this.#make(runtime, row, { say, signal, alsoKept }))
+    await removeSource(runtime, row)
     await runtime.start(containerId)
     say('waiting for its server to answer')
     await servers.untilReady(runtime, row, containerId, signal)
@@ -171,6 +173,17 @@ export class Provisioner {
 
 const haveSameLimits = (one: DatabaseRow, other: DatabaseRow): boolean =>
   one.cpu_limit === other.cpu_limit && one.memory_limit === other.memory_limit
+
+/**
+ * Before the serving container starts: a platform that was killed while it copied, and then restored from an archive of before, knows
+ * nothing of the server that reads the same volume, and two of them would spoil it.
+ */
+export async function removeSource(
+  runtime: ContainerRuntime,
+  row: Pick<DatabaseRow, 'id' | 'slug'>
+): Promise<void> {
+  await removeNamed(runtime, row, sideName(row, 'source'))
+}
 
 /** Those of the database that have one of these names, or any where none is given. */
 export async function removeNamed(

@@ -3,11 +3,9 @@ import type { ContainerProgram, ContainerRuntime } from 'busbar/api/containers'
 import { settleAll } from 'busbar/sdk'
 import { type DatabaseEngine, type DumpChoice, type EngineCommand, restoredMark } from '../api.js'
 import type { DatabaseRow } from '../records/database-row.js'
+import { type SideRole, sideName } from '../records/slug.js'
 import { removeNamed } from './provisioner.js'
 import type { ServerContainer } from './server-container.js'
-
-/** `next`: what is to take the place of the present one. `source`: the present data, served to nobody else. `check`: thrown away. */
-type SideRole = 'next' | 'source' | 'check'
 
 interface SideWish {
   readonly role: SideRole
@@ -26,8 +24,6 @@ const notWhole = new Error('the dump is not whole: its end is missing')
 const mostCountLines = 1_000_000
 
 export const notThere = (name: string): Error => new Error(`there is no database ${name} in it`)
-
-export const sideName = ({ slug }: Pick<DatabaseRow, 'slug'>, role: SideRole): string => `${slug}-${role}`
 
 /** Servers of a database beside the one that serves: in the network of builds, where no application reaches them. */
 export class SideServers {

@@ -1,32 +1,14 @@
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
-import { type BackupSource, backupSources } from 'busbar/api/backups'
-import { type Contributions, definePlugin } from 'busbar/sdk'
+import type { BackupSource } from 'busbar/api/backups'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { pack } from 'tar-stream'
 import { requireDatabaseImages } from '../../../lab/database-images.js'
+import { sourceOf as sourceOfKind, sourceOptions, work } from '../../backups/test/source-keeper.js'
 import { createDatabase, runIn, startLab, untilStatus } from './lab.js'
 
-let sources: Contributions<BackupSource>
-/** What makes backups, as far as a source sees of it. */
-const keeper = definePlugin({
-  id: 'keeper',
-  needs: { sources: backupSources },
-  start: ({ use }) => {
-    sources = use.sources
-    return {}
-  }
-})
-const options = {
-  inline: [{ manifest: { id: 'keeper', requires: { backups: '^0.1.0' } }, definition: keeper }]
-}
-const sourceOf = (): BackupSource => {
-  const found = sources.entries().find(({ key }) => key === 'database')?.value
-  if (found === undefined) throw new Error('nobody contributes databases')
-  return found
-}
-const work = () => ({ signal: new AbortController().signal, say: () => {}, restored: async () => {} })
+const sourceOf = (): BackupSource => sourceOfKind('database')
 
 const withDevice = async (folder: string): Promise<Buffer> => {
   const tar = pack()
@@ -37,7 +19,7 @@ const withDevice = async (folder: string): Promise<Buffer> => {
 }
 
 test('an archive of files is proven before anything of a database is touched', async t => {
-  await startLab(t, options)
+  await startLab(t, sourceOptions)
   const source = sourceOf()
   const isBeside = (format: string, databases: readonly string[] = []) =>
     source.restoresBeside?.({ format, databases })
@@ -49,7 +31,7 @@ test('an archive of files is proven before anything of a database is touched', a
 
 test('an archive of files that is hostile or cut off is restored by nobody', async t => {
   if (!(await requireDatabaseImages(t))) return
-  const lab = await startLab(t, options)
+  const lab = await startLab(t, sourceOptions)
   const { k, ann } = lab
   const body = { type: 'other', image: 'redis:7', container_port: 6379 }
   for (const [name, format, folder, more] of [

@@ -25,4 +25,12 @@ export class DeploymentSummaryStore implements DeploymentDirectory {
       startedAt: row.started_at
     }))
   }
+
+  async isRollingOut(applicationId: string): Promise<boolean> {
+    const rows = await this.db.sql(
+      "select from $schema.deployment where application_id = ? and status = 'deploying'",
+      [applicationId]
+    )
+    return rows.length > 0
+  }
 }

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
-import { createWriteStream } from 'node:fs'
+import { createWriteStream, type WriteStream } from 'node:fs'
 import { open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { encrypting } from 'busbar/sdk/age'
+import { whileRoom } from 'busbar/sdk/disk'
 import { pack as makePack, type Pack } from 'tar-stream'
-import { leavingRoom } from './disk-floor.js'
 import { ArchiveError, longestManifest, type Manifest, type PartFacts } from './manifest.js'
 
 /** Of a file that is being written: nobody takes half of an archive for one. */
@@ -78,10 +78,10 @@ const tooManyFiles = ({ files, catalog }: Manifest): ArchiveError =>
 async function writePack(
   pack: Pack,
   recipients: readonly string[],
-  { output, folder }: { readonly output: NodeJS.WritableStream; readonly folder: string },
+  { output, folder }: { readonly output: WriteStream; readonly folder: string },
   signal: AbortSignal
 ): Promise<void> {
-  const room = leavingRoom(folder)
+  const room = (bytes: AsyncIterable<Uint8Array>) => whileRoom(bytes, folder, () => output.bytesWritten)
   const source = async function* (): AsyncGenerator<Buffer> {
     for await (const bytes of pack as AsyncIterable<Buffer>) yield bytes
   }

@@ -22,10 +22,10 @@ export interface RestoreTarget {
   /** What its own archives are encrypted to. */
   recipients(connection: BulkConnection): Promise<readonly string[]>
   /**
-   * Ends restores of databases and volumes that were not over when the archive was made, in the transaction that brings them back;
-   * what they were of, in words.
+   * Ends work that was not over when the archive was made, and would replace or remove something of today, in the transaction that
+   * brings it back; what that was, in sentences.
    */
-  failRestores(connection: BulkConnection): Promise<readonly string[]>
+  endInterruptedWork(connection: BulkConnection): Promise<readonly string[]>
   /** Keys of the environment, which are used beside those of the archive, and win. */
   readonly environmentKeys: ReadonlyMap<string, string>
   /** The statement that keeps a platform from migrating until the transaction ends. */

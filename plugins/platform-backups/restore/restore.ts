@@ -133,10 +133,7 @@ async function fill(filling: Filling): Promise<void> {
     request.say('rows are in; keys and indexes are made')
     await finishTables(connection, manifest.catalog)
     await endOwnRun(connection, manifest, (await stat(request.file)).size)
-    for (const what of await target.failRestores(connection))
-      request.say(
-        `a restore of ${what} was not over when the archive was made: it does not go on; ask for it again where it is still wanted`
-      )
+    for (const sentence of await target.endInterruptedWork(connection)) request.say(sentence)
     await connection.query(`comment on schema kernel is '${commentOf(state.restore)}'`)
     await giveAway(target)
     isCommitting = true

@@ -91,6 +91,7 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
     const spare = newSpareName(id)
     const mine = { projectId: volume.project_id, applicationId: volume.application_id }
     await engineVolumes.note(volume.application_id, [volume.engine_name, spare])
+    await store.noteRestore(id, work.id)
     const row = await store.begin(newWork(volume, 'restore', spare))
     for (const name of [volume.engine_name, spare]) await runtime.ensureVolume(name, mine)
     const { content, check } = checkedTar(dump.content)
@@ -100,25 +101,31 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
     work.signal.throwIfAborted()
     await store.noteExchange(row, true)
     await runtime.exchangeVolumes(volume.engine_name, spare)
-    await this.#noteExchanged(row, work.restored)
+    await this.#noteExchanged(row, true, work.restored)
     work.say('they have taken the place of those that were there')
   }
 
   async settle(
     id: string,
     what: 'backup' | 'restore' | 'check',
-    { restored }: Partial<SettleWork> = {}
+    work: Partial<SettleWork> = {}
   ): Promise<void> {
-    const { store, runtime, control } = this.parts
-    if (what === 'check') return await runtime.removeVolume(drillNameOf(id))
-    const row = await store.find(id, what)
-    if (row === undefined) return
+    if (what === 'check') return await this.parts.runtime.removeVolume(drillNameOf(id))
+    const row = await this.parts.store.find(id, what)
+    if (row !== undefined) await this.#putBack(row, work)
+    if (what === 'restore') await this.#tellOutcome(id, work)
+  }
+
+  async #putBack(row: WorkRow, { id: restoreId, restored }: Partial<SettleWork>): Promise<void> {
+    const { store, control } = this.parts
     const spare = row.spare_name
     if (spare !== null && row.is_exchanging) {
       const isDone = await this.#finishExchange(row.engine_name, spare)
-      await this.#noteExchanged(row, isDone ? restored : undefined)
+      await this.#noteExchanged(row, isDone, restored)
     }
     if (spare !== null) await this.#discard(spare)
+    // Before the application starts, and writes to what was there before.
+    if (row.what === 'restore' && restoreId === undefined) await store.noteOutcome(row.volume_id, 'undone')
     if (!(await store.endsStop(row))) return
     await control.start(row.application_id)
     await store.end(row)
@@ -180,12 +187,22 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
   }
 
   /** Before the application starts: what it writes from then on is not replaced by the same restore once more. */
-  async #noteExchanged(row: WorkRow, restored: SettleWork['restored']): Promise<void> {
+  async #noteExchanged(row: WorkRow, isDone: boolean, restored: SettleWork['restored']): Promise<void> {
     const { db, store } = this.parts
     await db.transaction(async tx => {
       await store.noteExchange(row, false, tx)
+      if (!isDone) return
+      await store.noteOutcome(row.volume_id, 'restored', tx)
       await restored?.(tx)
     })
+  }
+
+  /** What was put back while nobody made backups is over, whoever asks for it now. */
+  async #tellOutcome(id: string, { id: restoreId, restored, undone }: Partial<SettleWork>): Promise<void> {
+    const { db, store } = this.parts
+    const outcome = restoreId === undefined ? null : await store.outcomeOf(id, restoreId)
+    if (outcome === 'restored') await db.transaction(async tx => await restored?.(tx))
+    else if (outcome === 'undone') undone?.()
   }
 
   /** Its files go when nothing has them any more. */

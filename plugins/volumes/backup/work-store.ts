@@ -17,6 +17,9 @@ export interface WorkRow {
   readonly is_exchanging: boolean
 }
 
+/** `undone`: what was there before it is there. */
+type RestoreOutcome = 'restored' | 'undone'
+
 type NewWork = Pick<WorkRow, 'volume_id' | 'what' | 'application_id' | 'engine_name' | 'spare_name'>
 
 const columns = 'id, volume_id, what, application_id, engine_name, has_stopped, spare_name, is_exchanging'
@@ -34,6 +37,32 @@ export class WorkStore {
       .onConflict(['volume_id', 'what'])
       .merge(['id', 'application_id', 'engine_name', 'spare_name', 'is_exchanging'])
     return row
+  }
+
+  /** Of the restore that begins nothing is known yet. */
+  async noteRestore(volumeId: string, restoreId: string): Promise<void> {
+    await this.db.sql(
+      'update $schema.volume set restore_id = :restoreId, restore_outcome = null where id = :volumeId',
+      { volumeId, restoreId }
+    )
+  }
+
+  /** How the newest restore has ended: the first time counts. */
+  async noteOutcome(volumeId: string, outcome: RestoreOutcome, tx?: Tx): Promise<void> {
+    await this.db.sql(
+      'update $schema.volume set restore_outcome = coalesce(restore_outcome, :outcome) where id = :volumeId',
+      { volumeId, outcome },
+      tx
+    )
+  }
+
+  /** Null of one that is not over, or not the newest. */
+  async outcomeOf(volumeId: string, restoreId: string): Promise<RestoreOutcome | null> {
+    const [row] = await this.db.sql<{ readonly restore_outcome: RestoreOutcome | null }>(
+      'select restore_outcome from $schema.volume where id = :volumeId and restore_id = :restoreId',
+      { volumeId, restoreId }
+    )
+    return row?.restore_outcome ?? null
   }
 
   async find(volumeId: string, what: WorkRow['what']): Promise<WorkRow | undefined> {

@@ -1,30 +1,10 @@
 import { Readable } from 'node:stream'
-import { type BackupSource, backupSources } from 'busbar/api/backups'
-import { type Contributions, definePlugin } from 'busbar/sdk'
+import type { BackupSource } from 'busbar/api/backups'
+import { sourceOf as sourceOfKind } from '../../backups/test/source-keeper.js'
 
-let sources: Contributions<BackupSource>
-/** What makes backups, as far as a source sees of it. */
-const keeper = definePlugin({
-  id: 'keeper',
-  needs: { sources: backupSources },
-  start: ({ use }) => {
-    sources = use.sources
-    return {}
-  }
-})
+export { outcomeOf, putBack, sourceOptions, work } from '../../backups/test/source-keeper.js'
 
-/** Of a platform whose source of volumes a test asks itself. */
-export const sourceOptions = {
-  inline: [{ manifest: { id: 'keeper', requires: { backups: '^0.1.0' } }, definition: keeper }]
-}
-
-export const sourceOf = (): BackupSource => {
-  const found = sources.entries().find(({ key }) => key === 'volume')?.value
-  if (found === undefined) throw new Error('nobody contributes volumes')
-  return found
-}
-
-export const work = () => ({ signal: new AbortController().signal, say: () => {}, restored: async () => {} })
+export const sourceOf = (): BackupSource => sourceOfKind('volume')
 
 /** As it comes from a destination. */
 export const stored = (tar: Buffer) => ({
