@@ -85,7 +85,7 @@ export class BackupRunner {
   async restore(id: string, dump: StoredDump, work: RestoreWork): Promise<void> {
     const { signal, say, restored } = work
     const { board, db, servers, images, store } = this.parts
-    const { runtime, side, files } = this.#tools()
+    const { side, files } = this.#tools()
     await this.#assertReadable(id)
     const row = await db.transaction(
       async tx =>
