@@ -44,7 +44,7 @@ import { containerStats } from './container-stats.js'
 import { lastLines } from './container-tail.js'
 import { commandEnvironment, findEngine } from './engine-address.js'
 import { EngineClient } from './engine-client.js'
-import { recoverContainers } from './engine-crash.js'
+import { type RecoveryParts, recoverContainers } from './engine-crash.js'
 import { EngineDescription } from './engine-description.js'
 import { engineEvents } from './events/engine-events.js'
 import { SharedEvents } from './events/shared-events.js'
@@ -106,7 +106,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   readonly #bridges: BridgeNetworks
   readonly #networks: ProjectNetworks
   readonly limits: MachineLimits
-  readonly #orphans: OrphanEnder
+  readonly #recovery: RecoveryParts
   readonly #platform: PlatformContainer
   readonly #volumes: Volumes
   readonly #files: FileHolders
@@ -156,15 +156,9 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     this.#networks = new ProjectNetworks(this.#bridges, identity, instanceId)
     this.#images = new Images({ engine, instanceId, identity })
     const { groups } = this.limits
-    this.#orphans = new OrphanEnder({ ...dependencies, engine, groups })
-    this.#lives = new ContainerLives({
-      ...found,
-      access,
-      images: this.#images,
-      files,
-      groups,
-      orphans: this.#orphans
-    })
+    const orphans = new OrphanEnder({ ...found, groups })
+    this.#recovery = { ...found, orphans }
+    this.#lives = new ContainerLives({ ...found, access, images: this.#images, files, groups, orphans })
     this.#buildCache = new BuildCache({ engine, identity })
     this.#imageUses = new ImageUses({ engine, identity, list: async () => await this.#buildCache.listing() })
     this.#platform = new PlatformContainer(engine, ownContainerNames(settings.own_container))
@@ -226,10 +220,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
    * have outlived it as if a person had, and forgets those that it was about to start.
    */
   async recover(outage: EngineOutage): Promise<void> {
-    await recoverContainers(
-      { ...this.dependencies, engine: this.#engine, owners: this.#owners, orphans: this.#orphans },
-      outage
-    )
+    await recoverContainers(this.#recovery, outage)
   }
 
   async create(spec: ContainerSpec): Promise<string> {

@@ -74,7 +74,7 @@ async function follow(
   }
 }
 
-interface RecoveryParts {
+export interface RecoveryParts {
   readonly engine: EngineClient
   readonly owners: ContainerOwners
   readonly orphans: Pick<OrphanEnder, 'end'>
