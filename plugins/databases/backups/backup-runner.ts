@@ -188,7 +188,8 @@ export class BackupRunner {
   async #keepRestored(id: string, restored: SettleWork['restored']): Promise<void> {
     const { db, store } = this.parts
     await db.transaction(async tx => {
-      await store.update(id, { former_volume: null, restore_outcome: 'restored' }, tx)
+      const told = restored === undefined ? ({ restore_outcome: 'restored' } as const) : { restore_id: null }
+      await store.update(id, { former_volume: null, ...told }, tx)
       await restored?.(tx)
     })
   }

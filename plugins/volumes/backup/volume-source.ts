@@ -192,8 +192,9 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
     await db.transaction(async tx => {
       await store.noteExchange(row, false, tx)
       if (!isDone) return
-      await store.noteOutcome(row.volume_id, 'restored', tx)
-      await restored?.(tx)
+      if (restored === undefined) return await store.noteOutcome(row.volume_id, 'restored', tx)
+      await store.noteRestore(row.volume_id, null, tx)
+      await restored(tx)
     })
   }
 

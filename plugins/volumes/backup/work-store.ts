@@ -39,11 +39,12 @@ export class WorkStore {
     return row
   }
 
-  /** Of the restore that begins nothing is known yet. */
-  async noteRestore(volumeId: string, restoreId: string): Promise<void> {
+  /** Of the restore that begins nothing is known yet; null: who makes backups knows how the newest has ended. */
+  async noteRestore(volumeId: string, restoreId: string | null, tx?: Tx): Promise<void> {
     await this.db.sql(
       'update $schema.volume set restore_id = :restoreId, restore_outcome = null where id = :volumeId',
-      { volumeId, restoreId }
+      { volumeId, restoreId },
+      tx
     )
   }
 

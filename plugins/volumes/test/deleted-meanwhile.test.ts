@@ -21,7 +21,7 @@ async function lookOf(lab: DeployLab): Promise<() => Promise<void>> {
   return async () => {
     const admin = await lab.k.as.session()
     await admin.delete(`${other.path}/volumes/${id}?delete_data=true`)
-    await until(async () => !(await hasVolume(name)), 'files of deleted volumes to be removed')
+    await until(async () => !(await hasVolume(name)), 'files of deleted volumes to be removed', 120_000)
   }
 }
 
@@ -69,6 +69,7 @@ test('files of a volume that is deleted while a deploy makes its container stay 
   asking = new Promise(resolve => {
     goOn = resolve
   })
+  t.teardown(() => goOn())
   const deployed = web.deployed()
   await until(
     async () => isAsked && (await lab.k.query('select from volumes.noted')).length > 0,

@@ -40,7 +40,7 @@ test('a restore that was put back while nobody made backups says later how it ha
   await sourceOf().restore(id, stored(tar), exchanged)
   // As a platform leaves it that is killed behind the exchange, and before it is noted.
   await lab.k.query('update volumes.backup_work set is_exchanging = true where volume_id = $1', [id])
-  await lab.k.query('update volumes.volume set restore_outcome = null where id = $1', [id])
+  await lab.k.query('update volumes.volume set restore_id = $2 where id = $1', [id, exchanged.id])
   await putBack(sourceOf(), id)
   await until(async () => (await web.container()).State.Running, 'it runs')
   t.equal(await outcomeOf(sourceOf(), id, exchanged.id), 'restored')
