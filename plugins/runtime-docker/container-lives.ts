@@ -1,5 +1,5 @@
 import type { ContainerSpec } from 'busbar/api/containers'
-import type { Clock, Log } from 'busbar/sdk'
+import { bounded, type Clock, type Log } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import { type ContainerAccess, short } from './container-access.js'
 import { containerOptions, isNeverRestarted, restartPolicies } from './container-options.js'
@@ -24,8 +24,15 @@ interface ContainerLivesParts {
   readonly log: Log
 }
 
-/** What the engine says of a container that is not its own any more, see `ContainerProcess`. */
-const orphaned = /\btask [0-9a-f]{64}: already exists|\bid already in use|\/[0-9a-f]{64}: file exists/
+/**
+ * Whether the engine refuses a start for what it has left of the container, see `orphansAmong`. The id of the container is in no text
+ * that somebody could have given it.
+ */
+export const isOfOrphans = (containerId: string, words: string): boolean =>
+  words.includes(`task ${containerId}: already exists`) ||
+  words.includes(`/${containerId}: file exists`) ||
+  words.trim() === 'id already in use'
+const endMs = 60_000
 /** It takes note a moment later that they have ended, and clears away what it has kept of them. */
 const orphanPauseMs = [0, 200, 400, 800, 1600, 3200] as const
 
@@ -77,14 +84,18 @@ export class ContainerLives {
       seen.HostConfig.RestartPolicy?.Name !== restartPolicies.running.Name
     )
       await this.#setRestartPolicy(containerId, 'running')
-    if (await this.#isStarted(containerId)) return
+    if (await this.#isStarted(seen.Id)) return
     const { orphans, clock, log } = this.parts
-    await orphans.end(new Set([seen.Id]), clock.now()).catch((error: unknown) => {
+    const began = clock.now()
+    await bounded(() => orphans.end(new Set([seen.Id]), began), {
+      ms: endMs,
+      what: 'to end what a killed engine has left of a container'
+    }).catch((error: unknown) => {
       log.warn({ err: error, containerId }, 'what a killed engine has left of a container could not be ended')
     })
     for (const ms of orphanPauseMs) {
       await clock.sleep(ms)
-      if (await this.#isStarted(containerId)) return
+      if (await this.#isStarted(seen.Id)) return
     }
     throw problems.orphaned({ container: short(containerId) })
   }
@@ -105,7 +116,7 @@ export class ContainerLives {
           explain: ({ statusCode, words }) => {
             if (statusCode === 404 && /no such container/i.test(words))
               return problems.containerMissing({ container })
-            return statusCode === 500 && orphaned.test(words) ? refusal : undefined
+            return statusCode === 500 && isOfOrphans(containerId, words) ? refusal : undefined
           }
         }
       )

@@ -97,28 +97,33 @@ export async function recoverContainers(parts: RecoveryParts, outage: EngineOuta
   const tryTo = async (work: () => Promise<unknown>): Promise<void> => {
     await work().catch((error: unknown) => failures.push(error))
   }
-  const own: Docker.ContainerInspectInfo[] = []
+  const look = async (id: string): Promise<Docker.ContainerInspectInfo | undefined> => {
+    const seen = await engine.call(
+      'inspect a container',
+      async docker => await docker.getContainer(id).inspect(),
+      { absent: [404] }
+    )
+    return seen !== undefined && owners.ofInspected(seen) !== undefined ? seen : undefined
+  }
+  const resting: string[] = []
   for (const { Id: id } of containers)
     await tryTo(async () => {
-      const seen = await engine.call(
-        'inspect a container',
-        async docker => await docker.getContainer(id).inspect(),
-        { absent: [404] }
-      )
-      if (seen !== undefined && owners.ofInspected(seen) !== undefined) own.push(seen)
+      if ((await look(id))?.State.Running === false) resting.push(id)
     })
-  const resting = own.filter(({ State: state }) => !state.Running)
-  await tryTo(async () => await orphans.end(new Set(resting.map(({ Id: id }) => id)), outage.backAt))
-  for (const seen of resting.filter(container => wentDownWithEngine(container, outage)))
+  await tryTo(async () => await orphans.end(new Set(resting), outage.backAt))
+  for (const id of resting)
     await tryTo(async () => {
+      // As it is by now: it may have been stopped meanwhile, for work on its volume.
+      const seen = await look(id)
+      if (seen === undefined || !wentDownWithEngine(seen, outage)) return
       log.warn(
         { container: seen.Name.slice(1) },
         'a container that went down with the engine is started again'
       )
       await engine.call(
-        `start the container ${seen.Id.slice(0, 12)}`,
+        `start the container ${id.slice(0, 12)}`,
         async docker => {
-          await docker.getContainer(seen.Id).start()
+          await docker.getContainer(id).start()
         },
         { absent: [304, 404, 409], patient: true }
       )

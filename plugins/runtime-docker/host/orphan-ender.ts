@@ -2,7 +2,7 @@ import { type Clock, type Log, Serial } from 'busbar/sdk'
 import type { EngineClient } from '../engine-client.js'
 import type { GroupKeeper } from './group-keeper.js'
 import { type ToolsKind, withHostTools } from './host-tools.js'
-import { type ContainerProcess, endScript, lookScript, readProcesses } from './orphaned-processes.js'
+import { endScript, lookScript, orphansAmong, readProcesses } from './orphaned-processes.js'
 
 interface OrphanEnderParts {
   readonly engine: EngineClient
@@ -23,29 +23,23 @@ const processTools: ToolsKind = {
   isUnconfined: true
 }
 
-const idOf = ({ containerId }: ContainerProcess): string => containerId
-
-/** Ends the processes of this installation's containers that are the engine's no more, see `ContainerProcess`. */
+/** Ends the processes of this installation's containers that are the engine's no more, see `orphansAmong`. */
 export class OrphanEnder {
   readonly #turns = new Serial()
 
   constructor(private readonly parts: OrphanEnderParts) {}
 
-  /** Of these containers and of those that are not there any more, whatever does not run and began before `before`. */
-  async end(containerIds: ReadonlySet<string>, before: Date): Promise<void> {
+  /** Of these containers, and of own ones that are not there any more, what began before `before`. */
+  async end(resting: ReadonlySet<string>, before: Date): Promise<void> {
     await this.#turns.run(async () => {
       const { engine, instanceId, groups, clock, log } = this.parts
-      const all = await groups.groupOfAll()
-      const isOurs = ({ group }: ContainerProcess): boolean =>
-        all !== undefined && group?.includes(`/${all}/`) === true
+      const group = await groups.groupOfAll()
       await withHostTools(
         engine,
         instanceId,
         async tools => {
-          const processes = readProcesses((await tools.run(['sh', '-c', lookScript])).output)
-          const ours = new Set([...containerIds, ...processes.filter(isOurs).map(idOf)])
-          const running = await this.#running()
-          const orphans = processes.filter(seen => ours.has(idOf(seen)) && !running.has(idOf(seen)))
+          const seen = readProcesses((await tools.run(['sh', '-c', lookScript])).output)
+          const orphans = orphansAmong(seen, { group, resting, onEngine: await this.#onEngine() })
           if (orphans.length === 0) return
           const age = String(Math.max(0, Math.ceil((clock.now().getTime() - before.getTime()) / 1000)))
           const lines = orphans.map(({ pid, containerId }) => `${pid} ${containerId}\n`).join('')
@@ -61,10 +55,15 @@ export class OrphanEnder {
     })
   }
 
-  /** Asked after the look: what has been started since is in none of its rows. */
-  async #running(): Promise<ReadonlySet<string>> {
+  async #onEngine(): Promise<ReadonlyMap<string, boolean>> {
     const { engine } = this.parts
-    const listed = await engine.call('list containers', async docker => await docker.listContainers())
-    return new Set(listed.map(({ Id: id }) => id))
+    const list = async (all: boolean) =>
+      await engine.call('list containers', async docker => await docker.listContainers({ all }))
+    // Which of them run is asked last.
+    const [all, running] = [await list(true), await list(false)]
+    return new Map([
+      ...all.map(({ Id: id }) => [id, false] as const),
+      ...running.map(({ Id: id }) => [id, true] as const)
+    ])
   }
 }

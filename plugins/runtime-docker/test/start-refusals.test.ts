@@ -21,18 +21,24 @@ test('a start that an engine refuses which was killed before is one to be tried 
   const seen = { Config: { Labels: {} }, HostConfig: { RestartPolicy: { Name: 'unless-stopped' } } }
   const lives = new ContainerLives({
     engine,
-    access: { existing: async () => seen },
+    access: { existing: async () => ({ ...seen, Id: containerId }) },
     orphans: { end: async () => {} },
     clock: { now: () => new Date(), sleep: async () => {} }
   } as never)
   for (const words of [
     said.message,
-    'failed to create shim: OCI runtime create failed: container with id exists: id already in use',
+    'id already in use',
     `failed to start shim: mkdir /run/docker/containerd/daemon/io.containerd.runtime.v2.task/moby/${containerId}: file exists: unknown`
   ]) {
     said.message = words
     await t.rejects(lives.start(containerId), { status: 503, code: 'E_ENGINE_UNREACHABLE' })
   }
-  said.message = 'driver failed programming external connectivity: the address is already in use'
-  await t.rejects(lives.start(containerId), { code: 'E_ENGINE_REFUSED' })
+  for (const words of [
+    'driver failed programming external connectivity: the address is already in use',
+    'OCI runtime create failed: chdir to "/id already in use" failed',
+    `OCI runtime create failed: chdir to "/${'b'.repeat(64)}: file exists" failed`
+  ]) {
+    said.message = words
+    await t.rejects(lives.start(containerId), { code: 'E_ENGINE_REFUSED' }, words)
+  }
 })
