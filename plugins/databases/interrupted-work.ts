@@ -1,5 +1,7 @@
 import type { BulkConnection } from 'busbar/sdk'
 
+/** Of a volume that may hold what was written since. */
+const keepDays = 30
 const archived = 'the platform was restored from an archive that was made while'
 
 /**
@@ -23,15 +25,32 @@ export const interruptedDatabases = {
       'initialized_at',
       'deleting_at'
     ],
-    upgrade: ['id', 'database_id', 'phase', 'error', 'finished_at', 'to_version']
+    upgrade: [
+      'id',
+      'database_id',
+      'phase',
+      'error',
+      'finished_at',
+      'to_version',
+      'former_volume',
+      'kept_volume',
+      'kept_until'
+    ]
   },
   end: async (connection: Pick<BulkConnection, 'query'>): Promise<string[]> => {
     await connection.query(
-      `update databases.upgrade u set phase = 'failed', finished_at = now(),
-        error = $1 || ' this upgrade was not over: ask for it again where it is still wanted; where it has gone through since, its data is in the volume '
-          || d.slug || '-vol-' || left(u.id::text, 8)
-      from databases.database d where d.id = u.database_id and u.phase in ('running', 'switched')`,
-      [archived]
+      `with other as (
+        select o.id, o.phase, case o.phase when 'switched' then o.former_volume
+          else coalesce(o.kept_volume, d.slug || '-vol-' || left(o.id::text, 8)) end as volume
+        from databases.upgrade o join databases.database d on d.id = o.database_id where o.phase in ('running', 'switched'))
+      update databases.upgrade u set phase = 'failed', finished_at = now(),
+        -- Nothing that comes later takes it for a volume of nobody.
+        kept_volume = other.volume, kept_until = now() + make_interval(days => $2),
+        error = $1 || ' this upgrade was not over: ask for it again where it is still wanted; where it has '
+          || case other.phase when 'switched' then 'failed' else 'gone through' end
+          || ' since, its data is in the volume ' || other.volume
+      from other where other.id = u.id`,
+      [archived, keepDays]
     )
     const ended = await connection.query<{ name: string; task: string }>(
       `with was as (
