@@ -27,9 +27,10 @@ export async function original(t: Test) {
   await admin.put(env, { vars: [{ key: 'PASSWORD', value: 'correct horse', is_secret: true }] })
   const { body: application } = await admin.post(`/api/projects/${project.id as string}/applications`, {
     name: 'Web',
-    slug: 'web',
-    source_kind: 'image',
-    source_image: 'busybox:lab'
+    type: 'image',
+    build_type: 'image',
+    source_image: 'busybox:lab',
+    container_port: 8080
   })
   const { body: token } = await admin.post('/api/tokens', { name: 'ci', scopes: ['write'] })
   await admin.post('/api/x/hello/greetings', { name: 'Ada' })
@@ -54,7 +55,7 @@ export async function original(t: Test) {
     env,
     token: token.token as string,
     projectId: project.id as string,
-    applicationId: application.id as string | undefined,
+    applicationId: application.id as string,
     cookie: admin.credential,
     variableId: (await admin.get(env)).body[0].id as string,
     instanceId: await readFile(join(k.state.directory, 'data/runtime-docker/instance-id'), 'utf8').catch(
@@ -66,12 +67,15 @@ export async function original(t: Test) {
 /** That everything is as it was, seen through the door. */
 export async function looksAsBefore(
   t: Test,
-  { env, token, projectId, cookie, variableId, runId }: Awaited<ReturnType<typeof original>>,
+  { env, token, projectId, applicationId, cookie, variableId, runId }: Awaited<ReturnType<typeof original>>,
   url: string
 ): Promise<void> {
   const byToken = new TestClient(url, { authorization: `Bearer ${token}` })
   t.match((await byToken.get('/api/auth/me')).body, { email: 'admin@example.com' }, 'tokens work')
   t.match((await byToken.get(`/api/projects/${projectId}`)).body, { name: 'Shop' })
+  t.match((await byToken.get(`/api/projects/${projectId}/applications/${applicationId}`)).body, {
+    name: 'Web'
+  })
   const bySession = new TestClient(url, cookie)
   t.match(
     (await bySession.get(`${env}/${variableId}/reveal`)).body,
