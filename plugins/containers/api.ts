@@ -202,6 +202,8 @@ export interface ContainerRuntime {
    * them. `isResumed`: finishes what a platform began that has ended since, and does nothing where none did.
    */
   exchangeVolumes(name: string, other: string, how?: { readonly isResumed: boolean }): Promise<void>
+  /** Takes away what `readVolume` or `fillVolume` of a volume has left whose process was killed, and cuts off one that is under way. */
+  endVolumeCalls(name: string): Promise<void>
   /**
    * Does nothing when it is gone; 409 E_VOLUME_FOREIGN or E_VOLUME_IN_USE. Nobody but the caller waits for its files, however
    * many they are; 503 E_VOLUME_NOT_EMPTIED where that takes too long: what is left goes when it is removed again.
