@@ -199,7 +199,7 @@ export interface ContainerRuntime {
   fillVolume(name: string, tar: Readable, options: { readonly signal: AbortSignal }): Promise<void>
   /**
    * What two volumes hold is exchanged, as one step, however much it is; 409 E_VOLUME_IN_USE while a container runs that has one of
-   * them. `isResumed`: finishes what a platform began that has ended since, and does nothing where none did.
+   * them. `isResumed`: of a platform that has ended since, which had begun it or was about to; what it has finished stays as it is.
    */
   exchangeVolumes(name: string, other: string, how?: { readonly isResumed: boolean }): Promise<void>
   /** Takes away what `readVolume` or `fillVolume` of a volume has left whose process was killed, and cuts off one that is under way. */
