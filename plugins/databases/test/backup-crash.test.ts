@@ -87,7 +87,8 @@ async function killedWhileProven(t: Test): Promise<void> {
     /with a container/,
     async () => {
       const isRead = async (): Promise<boolean> => {
-        const { Processes: processes } = await check.top().catch(() => ({ Processes: [] as string[][] }))
+        const top = check.top() as Promise<{ readonly Processes: ReadonlyArray<readonly string[]> }>
+        const { Processes: processes } = await top.catch(() => ({ Processes: [] }))
         return processes.some(words => words.some(word => / COPY/.test(word)))
       }
       await until(isRead, 'the backup to be read into a server beside it', longMs)
