@@ -199,9 +199,11 @@ export interface ContainerRuntime {
   fillVolume(name: string, tar: Readable, options: { readonly signal: AbortSignal }): Promise<void>
   /**
    * What two volumes hold is exchanged, as one step, however much it is; 409 E_VOLUME_IN_USE while a container runs that has one of
-   * them. `isResumed`: finishes what a platform began that has ended since, and does nothing where none did.
+   * them. `isResumed`: of a platform that has ended since, which had begun it or was about to; what it has finished stays as it is.
    */
   exchangeVolumes(name: string, other: string, how?: { readonly isResumed: boolean }): Promise<void>
+  /** Takes away what `readVolume` or `fillVolume` of a volume has left whose process was killed, and cuts off one that is under way. */
+  endVolumeCalls(name: string): Promise<void>
   /**
    * Does nothing when it is gone; 409 E_VOLUME_FOREIGN or E_VOLUME_IN_USE. Nobody but the caller waits for its files, however
    * many they are; 503 E_VOLUME_NOT_EMPTIED where that takes too long: what is left goes when it is removed again.

@@ -477,6 +477,10 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     await this.#contents.exchange(name, other, how?.isResumed ?? false)
   }
 
+  async endVolumeCalls(name: string): Promise<void> {
+    await this.#contents.release(name)
+  }
+
   async removeVolume(name: string): Promise<void> {
     await this.#volumes.remove(name)
   }

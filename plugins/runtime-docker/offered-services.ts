@@ -41,6 +41,7 @@ export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => (
   readVolume: (name, options) => runtime.readVolume(name, options),
   fillVolume: (name, tar, options) => runtime.fillVolume(name, tar, options),
   exchangeVolumes: (name, other, how) => runtime.exchangeVolumes(name, other, how),
+  endVolumeCalls: name => runtime.endVolumeCalls(name),
   removeVolume: name => runtime.removeVolume(name),
   releaseVolume: name => runtime.releaseVolume(name),
 

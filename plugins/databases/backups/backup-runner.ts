@@ -268,6 +268,7 @@ export class BackupRunner {
     if (row?.task !== 'backup') return
     const { runtime, side } = this.#tools()
     await side.closeAll(row)
+    await runtime.endVolumeCalls(row.volume)
     const before = row.status_before ?? 'running'
     const failure = await this.#failureOf(row, signal, async () => {
       if (before === 'running') await provisioner.provision(row, signal)

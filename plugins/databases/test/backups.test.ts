@@ -2,7 +2,7 @@ import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireDatabaseImages } from '../../../lab/database-images.js'
 import { createDatabase, type Lab, type Made, runIn, startLab, untilStatus } from './lab.js'
-import { leftOf } from './postgres-lab.js'
+import { drilled, leftOf } from './postgres-lab.js'
 
 const longMs = 420_000
 
@@ -32,21 +32,6 @@ async function restored({ ann }: Lab, { path }: Made, backupId: string, more: ob
       return all.length > before && all[0].finished_at !== null ? all[0] : undefined
     },
     'the restore to end',
-    longMs
-  )
-}
-
-/** What a drill of a backup has found. */
-async function drilled({ ann }: Lab, { path }: Made, backupId: string) {
-  const { status, body } = await ann.post(`${path}/backups/${backupId}/check`)
-  if (status !== 202) throw new Error(`${status} ${JSON.stringify(body)}`)
-  return await until(
-    async () => {
-      const all = (await ann.get(`${path}/backups`)).body as Array<{ id: string; proof: { status: string } }>
-      const proof = all.find(one => one.id === backupId)?.proof
-      return proof?.status === 'proven' || proof?.status === 'failed' ? proof : undefined
-    },
-    'the drill to end',
     longMs
   )
 }

@@ -7,7 +7,7 @@ const { url, directory, path, post, body } = JSON.parse(process.argv[2] ?? '{}')
   directory: string
   path: string
   post: string
-  body: object
+  body?: object
 }
 
 const k = await createTestKernel({ state: { database: { url, drop: async () => {} }, directory } })

@@ -2,7 +2,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, type TestKernel, until } from 'busbar/sdk/testing'
+import Docker from 'dockerode'
+import pg from 'pg'
 import type { Test } from 'tap'
 import { type Lab, removeAll } from './lab.js'
 
@@ -11,7 +13,7 @@ export const longMs = 420_000
 /** Runs a platform on this state until what it says matches, and `then` is over, and kills it there; the path of the database. */
 export async function killedAt(
   state: TestKernel['state'],
-  asked: { readonly path: string; readonly post: string; readonly body: object },
+  asked: { readonly path: string; readonly post: string; readonly body?: object },
   moment: RegExp,
   then: () => Promise<void> = async () => {}
 ): Promise<string> {
@@ -42,6 +44,48 @@ export async function killedAt(
     child.kill('SIGKILL')
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
   }
+}
+
+/** Rows of a platform's own tables, while it is killed or another process has it. */
+export async function rowsOf<T extends pg.QueryResultRow>(
+  { database }: TestKernel['state'],
+  text: string,
+  values: readonly unknown[]
+): Promise<readonly T[]> {
+  const platform = new pg.Client({ connectionString: database.url })
+  await platform.connect()
+  try {
+    return (await platform.query<T>(text, [...values])).rows
+  } finally {
+    await platform.end()
+  }
+}
+
+/** The container of a database, as its platform knows it. */
+export async function containerIn(state: TestKernel['state'], id: string): Promise<Docker.Container> {
+  const [row] = await rowsOf<{ container_id: string }>(
+    state,
+    'select container_id from databases.database where id = $1',
+    [id]
+  )
+  return new Docker().getContainer(row?.container_id ?? '')
+}
+
+/** As an application of its project does it that finds the server again: as soon as that takes it, whatever the platform is at. */
+export async function written(state: TestKernel['state'], id: string, password: string): Promise<void> {
+  const container = await containerIn(state, id)
+  const write = async (): Promise<boolean> => {
+    const program = await container.exec({
+      Cmd: ['psql', '-h', '127.0.0.1', '-U', 'postgres', '-d', 'shop', '-c', 'insert into kept values (-1)'],
+      Env: [`PGPASSWORD=${password}`],
+      AttachStdout: true
+    })
+    const output = await program.start({})
+    output.resume()
+    await once(output, 'end')
+    return (await program.inspect()).ExitCode === 0
+  }
+  await until(async () => await write().catch(() => false), 'the server to take a row', longMs)
 }
 
 export async function projectOf(k: TestKernel): Promise<Lab> {

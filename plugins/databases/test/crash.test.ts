@@ -1,12 +1,9 @@
-import { once } from 'node:events'
 import { containerRuntime } from 'busbar/api/containers'
 import { createTestKernel, type TestKernel, until } from 'busbar/sdk/testing'
-import Docker from 'dockerode'
-import pg from 'pg'
 import { test } from 'tap'
 import { requireDatabaseImages } from '../../../lab/database-images.js'
 import { rotatingSample } from '../../../scripts/rotating-sample.mjs'
-import { goOn, killedAt, longMs, projectOf } from './crash-lab.js'
+import { goOn, killedAt, longMs, projectOf, written } from './crash-lab.js'
 import { createDatabase, runIn } from './lab.js'
 import { untilEnded } from './postgres-lab.js'
 
@@ -104,43 +101,6 @@ for (const [when, moment] of restoreMoments.filter(([when]) => chosen.has(when))
       longMs
     )
   })
-
-/** As an application of its project does it that finds the server again: as soon as that takes it, whatever the platform is at. */
-async function written({ database }: TestKernel['state'], id: string, password: string): Promise<void> {
-  const platform = new pg.Client({ connectionString: database.url })
-  await platform.connect()
-  try {
-    const { rows } = await platform.query<{ container_id: string }>(
-      'select container_id from databases.database where id = $1',
-      [id]
-    )
-    const container = new Docker().getContainer(rows[0]?.container_id ?? '')
-    const write = async (): Promise<boolean> => {
-      const program = await container.exec({
-        Cmd: [
-          'psql',
-          '-h',
-          '127.0.0.1',
-          '-U',
-          'postgres',
-          '-d',
-          'shop',
-          '-c',
-          'insert into kept values (-1)'
-        ],
-        Env: [`PGPASSWORD=${password}`],
-        AttachStdout: true
-      })
-      const output = await program.start({})
-      output.resume()
-      await once(output, 'end')
-      return (await program.inspect()).ExitCode === 0
-    }
-    await until(async () => await write().catch(() => false), 'the server to take a row', longMs)
-  } finally {
-    await platform.end()
-  }
-}
 
 test('a row that what was restored has taken stays when the platform is killed behind it', async t => {
   if (!(await requireDatabaseImages(t))) return

@@ -153,3 +153,22 @@ export async function untilEnded(ann: TestClient, path: string, what: 'backups' 
     longMs
   )
 }
+
+/** What a drill of a backup has found, once it is over. */
+export async function untilDrilled(ann: TestClient, path: string, backupId: string) {
+  return await until(
+    async () => {
+      const all = (await ann.get(`${path}/backups`)).body as Array<{ id: string; proof: { status: string } }>
+      const proof = all.find(one => one.id === backupId)?.proof
+      return proof?.status === 'proven' || proof?.status === 'failed' ? proof : undefined
+    },
+    'the drill to end',
+    longMs
+  )
+}
+
+export async function drilled({ ann }: Pick<Lab, 'ann'>, { path }: Pick<Made, 'path'>, backupId: string) {
+  const { status, body } = await ann.post(`${path}/backups/${backupId}/check`)
+  if (status !== 202) throw new Error(`${status} ${JSON.stringify(body)}`)
+  return await untilDrilled(ann, path, backupId)
+}

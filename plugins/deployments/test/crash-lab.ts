@@ -100,13 +100,34 @@ export const killAt = async (
   )
 
 /** The same, when `come` resolves. */
-export async function killWhen(
+export const killWhen = async (
   lab: DeployLab,
   application: LabApplication,
   come: (platform: TestClient, deploymentId: string, reached: Promise<unknown>) => Promise<unknown>,
   boundary: RolloutBoundary | null = null,
   environment: Readonly<Record<string, string>> = {}
-): Promise<string> {
+): Promise<string> =>
+  await killedAfter(
+    lab,
+    async (platform, lines) => {
+      const answer = await platform.post(`${application.path}/deploy`)
+      if (answer.status !== 202) throw new Error(`no deploy: ${JSON.stringify(answer.body)}`)
+      const reached =
+        boundary === null ? Promise.resolve() : lines.next(`that it is ${boundary}`, undefined, reachedMs)
+      await come(platform, answer.body.id, reached)
+      return answer.body.id
+    },
+    boundary,
+    environment
+  )
+
+/** Runs the platform in a process of its own, on the same data, and kills it when `work` is over, whose answer it gives. */
+export async function killedAfter<T>(
+  lab: DeployLab,
+  work: (platform: TestClient, lines: ProgramLines) => Promise<T>,
+  boundary: RolloutBoundary | null = null,
+  environment: Readonly<Record<string, string>> = {}
+): Promise<T> {
   const { database, directory } = lab.k.state
   const argument = JSON.stringify({ url: database.url, directory, boundary, environment })
   const child: ChildProcess = spawn(
@@ -125,13 +146,7 @@ export async function killWhen(
     const lines = new ProgramLines(child.stdout, 'the platform')
     const { url } = JSON.parse(await lines.next('where it listens'))
     const admin = await lab.k.as.session()
-    const platform = new TestClient(url, admin.credential, admin.userId)
-    const answer = await platform.post(`${application.path}/deploy`)
-    if (answer.status !== 202) throw new Error(`no deploy: ${JSON.stringify(answer.body)}`)
-    const reached =
-      boundary === null ? Promise.resolve() : lines.next(`that it is ${boundary}`, undefined, reachedMs)
-    await come(platform, answer.body.id, reached)
-    return answer.body.id
+    return await work(new TestClient(url, admin.credential, admin.userId), lines)
   } finally {
     child.kill('SIGKILL')
     await bounded(async () => await exited, { ms: 60_000, what: 'the platform, which was killed,' })

@@ -111,9 +111,16 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
     work: Partial<SettleWork> = {}
   ): Promise<void> {
     if (what === 'check') return await this.parts.runtime.removeVolume(drillNameOf(id))
+    if (what === 'backup') await this.#endRead(id)
     const row = await this.parts.store.find(id, what)
     if (row !== undefined) await this.#putBack(row, work)
     if (what === 'restore') await this.#tellOutcome(id, work)
+  }
+
+  /** One whose process was killed has left what it has read the volume by. */
+  async #endRead(id: string): Promise<void> {
+    const volume = await volumeById(this.parts.db, id)
+    if (volume !== undefined) await this.parts.runtime.endVolumeCalls(volume.engine_name)
   }
 
   async #putBack(row: WorkRow, { id: restoreId, restored }: Partial<SettleWork>): Promise<void> {
