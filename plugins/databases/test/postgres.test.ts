@@ -150,9 +150,15 @@ test('a PostgreSQL database', async t => {
       body: { memory_limit: memory, cpu_limit: 0.5 }
     })
     const runtime = k.service(containerRuntime)
+    const nanoCpus = async (): Promise<number> =>
+      (await new Docker().getContainer(before).inspect()).HostConfig.NanoCpus ?? 0
     t.equal((await runtime.stats(before)).memoryLimitBytes, memory)
+    t.equal(await nanoCpus(), 5e8)
     t.match(await ann.put(path, { memory_limit: 0 }), { body: { memory_limit: 0, cpu_limit: 0.5 } })
     t.ok((await runtime.stats(before)).memoryLimitBytes > memory)
+    t.equal(await nanoCpus(), 5e8, 'the other one stays')
+    t.match(await ann.put(path, { cpu_limit: 0 }), { body: { memory_limit: 0, cpu_limit: 0 } })
+    t.ok((await nanoCpus()) > 5e8)
     t.equal(await containerOf(k, id), before)
     t.match(await ann.put(path, { memory_limit: 1000 }), {
       status: 400,
