@@ -1,55 +1,9 @@
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireDatabaseImages } from '../../../lab/database-images.js'
-import { createDatabase, type Lab, type Made, runIn, startLab, untilStatus } from './lab.js'
+import { backedUp, drilled, restored } from './backup-lab.js'
+import { createDatabase, type Made, runIn, startLab, untilStatus } from './lab.js'
 import { leftOf } from './postgres-lab.js'
-
-const longMs = 420_000
-
-async function backedUp({ ann }: Lab, { path }: Made): Promise<string> {
-  const before = (await ann.get(`${path}/backups`)).body.length as number
-  const { status, body } = await ann.post(`${path}/backups`)
-  if (status !== 202) throw new Error(`${status} ${JSON.stringify(body)}`)
-  const made = await until(
-    async () => {
-      const { body: all } = await ann.get(`${path}/backups`)
-      return all.length > before && all[0].status !== 'running' ? all[0] : undefined
-    },
-    'the backup to end',
-    longMs
-  )
-  if (made.status !== 'succeeded') throw new Error(`${made.error}\n${made.log}`)
-  return made.id
-}
-
-async function restored({ ann }: Lab, { path }: Made, backupId: string, more: object = {}) {
-  const before = (await ann.get(`${path}/restores`)).body.length as number
-  const { status, body } = await ann.post(`${path}/restore`, { backup_id: backupId, ...more })
-  if (status !== 202) throw new Error(`${status} ${JSON.stringify(body)}`)
-  return await until(
-    async () => {
-      const { body: all } = await ann.get(`${path}/restores`)
-      return all.length > before && all[0].finished_at !== null ? all[0] : undefined
-    },
-    'the restore to end',
-    longMs
-  )
-}
-
-/** What a drill of a backup has found. */
-async function drilled({ ann }: Lab, { path }: Made, backupId: string) {
-  const { status, body } = await ann.post(`${path}/backups/${backupId}/check`)
-  if (status !== 202) throw new Error(`${status} ${JSON.stringify(body)}`)
-  return await until(
-    async () => {
-      const all = (await ann.get(`${path}/backups`)).body as Array<{ id: string; proof: { status: string } }>
-      const proof = all.find(one => one.id === backupId)?.proof
-      return proof?.status === 'proven' || proof?.status === 'failed' ? proof : undefined
-    },
-    'the drill to end',
-    longMs
-  )
-}
 
 test('a PostgreSQL database is restored as it was, with all of its databases', async t => {
   if (!(await requireDatabaseImages(t))) return
