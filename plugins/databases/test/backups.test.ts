@@ -89,9 +89,20 @@ test('a Redis database is restored as it was', async t => {
       REDISCLI_AUTH: body.credentials.password
     })
   await cli('set', 'kept', 'yes')
+  await cli('-n', '3', 'set', 'also', 'yes')
   const backupId = await backedUp(lab, made)
   await cli('set', 'kept', 'no')
   await cli('set', 'later', '1')
+  await t.test('a drill restores it into a server of its own, and counts its keys', async t => {
+    t.match(await drilled(lab, made, backupId), {
+      status: 'proven',
+      rows: 2,
+      detail: '2 databases',
+      error: null
+    })
+    t.equal(await cli('get', 'kept'), 'no', 'beside the one that serves')
+    t.match(await leftOf(k, made), { containers: [made.slug], volumes: 1 })
+  })
   const restore = await restored(lab, made, backupId)
   t.match(restore, { status: 'succeeded' }, restore.log)
   await untilStatus(ann, made.path, 'running')
