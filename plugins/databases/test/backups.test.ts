@@ -185,6 +185,16 @@ test('a database of any kind', async t => {
     await runIn(k, made.id, ['sh', '-c', 'echo one > /data/kept'])
     const backupId = await backedUp(lab, made)
     await runIn(k, made.id, ['sh', '-c', 'echo two > /data/kept; echo x > /data/later'])
+    await t.test('as a drill proves in a server of its own', async t => {
+      t.match(await drilled(lab, made, backupId), {
+        status: 'proven',
+        rows: 0,
+        detail: /^\d+ bytes of files, with which its server starts/,
+        error: null
+      })
+      t.equal(await runIn(k, made.id, ['cat', '/data/kept']), 'two', 'beside the one that serves')
+      t.match(await leftOf(k, made), { containers: [made.slug], volumes: 1 })
+    })
     const restore = await restored(lab, made, backupId)
     t.match(restore, { status: 'succeeded' }, restore.log)
     await untilStatus(ann, made.path, 'running')
