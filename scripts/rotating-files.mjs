@@ -86,7 +86,7 @@ const families = [
   {
     title: 'databases of several engines, volumes, and their faults',
     files:
-      /^plugins\/(?:databases\/test\/(?:(?:mysql-|given-up-)?upgrade|backups|(?:upgrade-|engine-)?crash|deleted-while-busy|faults|short-disk|some-databases|engines|owners-turns|postgres-dump|control-hold|file-archives)|backups\/test\/(?:real-postgres|killed|faults)|volumes\/test\/(?:engine-away|short-disk))\.test\.ts$/,
+      /^plugins\/(?:databases\/test\/(?:(?:mysql-|given-up-)?upgrade|backups|mariadb-backup|(?:upgrade-|engine-)?crash|deleted-while-busy|faults|short-disk|some-databases|engines|owners-turns|postgres-dump|control-hold|file-archives)|backups\/test\/(?:real-postgres|killed|faults)|volumes\/test\/(?:engine-away|short-disk))\.test\.ts$/,
     always: ['plugins/databases/test/upgrade.test.ts', 'plugins/backups/test/real-postgres.test.ts'],
     others: 4
   }

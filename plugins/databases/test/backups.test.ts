@@ -1,40 +1,9 @@
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireDatabaseImages } from '../../../lab/database-images.js'
-import { createDatabase, type Lab, type Made, runIn, startLab, untilStatus } from './lab.js'
+import { backedUp, restored } from './backup-lab.js'
+import { createDatabase, type Made, runIn, startLab, untilStatus } from './lab.js'
 import { drilled, leftOf } from './postgres-lab.js'
-
-const longMs = 420_000
-
-async function backedUp({ ann }: Lab, { path }: Made): Promise<string> {
-  const before = (await ann.get(`${path}/backups`)).body.length as number
-  const { status, body } = await ann.post(`${path}/backups`)
-  if (status !== 202) throw new Error(`${status} ${JSON.stringify(body)}`)
-  const made = await until(
-    async () => {
-      const { body: all } = await ann.get(`${path}/backups`)
-      return all.length > before && all[0].status !== 'running' ? all[0] : undefined
-    },
-    'the backup to end',
-    longMs
-  )
-  if (made.status !== 'succeeded') throw new Error(`${made.error}\n${made.log}`)
-  return made.id
-}
-
-async function restored({ ann }: Lab, { path }: Made, backupId: string, more: object = {}) {
-  const before = (await ann.get(`${path}/restores`)).body.length as number
-  const { status, body } = await ann.post(`${path}/restore`, { backup_id: backupId, ...more })
-  if (status !== 202) throw new Error(`${status} ${JSON.stringify(body)}`)
-  return await until(
-    async () => {
-      const { body: all } = await ann.get(`${path}/restores`)
-      return all.length > before && all[0].finished_at !== null ? all[0] : undefined
-    },
-    'the restore to end',
-    longMs
-  )
-}
 
 test('a PostgreSQL database is restored as it was, with all of its databases', async t => {
   if (!(await requireDatabaseImages(t))) return
@@ -120,9 +89,20 @@ test('a Redis database is restored as it was', async t => {
       REDISCLI_AUTH: body.credentials.password
     })
   await cli('set', 'kept', 'yes')
+  await cli('-n', '3', 'set', 'also', 'yes')
   const backupId = await backedUp(lab, made)
   await cli('set', 'kept', 'no')
   await cli('set', 'later', '1')
+  await t.test('a drill restores it into a server of its own, and counts its keys', async t => {
+    t.match(await drilled(lab, made, backupId), {
+      status: 'proven',
+      rows: 2,
+      detail: '2 databases',
+      error: null
+    })
+    t.equal(await cli('get', 'kept'), 'no', 'beside the one that serves')
+    t.match(await leftOf(k, made), { containers: [made.slug], volumes: 1 })
+  })
   const restore = await restored(lab, made, backupId)
   t.match(restore, { status: 'succeeded' }, restore.log)
   await untilStatus(ann, made.path, 'running')
@@ -205,6 +185,16 @@ test('a database of any kind', async t => {
     await runIn(k, made.id, ['sh', '-c', 'echo one > /data/kept'])
     const backupId = await backedUp(lab, made)
     await runIn(k, made.id, ['sh', '-c', 'echo two > /data/kept; echo x > /data/later'])
+    await t.test('as a drill proves in a server of its own', async t => {
+      t.match(await drilled(lab, made, backupId), {
+        status: 'proven',
+        rows: 0,
+        detail: /^\d+ bytes of files, with which its server starts/,
+        error: null
+      })
+      t.equal(await runIn(k, made.id, ['cat', '/data/kept']), 'two', 'beside the one that serves')
+      t.match(await leftOf(k, made), { containers: [made.slug], volumes: 1 })
+    })
     const restore = await restored(lab, made, backupId)
     t.match(restore, { status: 'succeeded' }, restore.log)
     await untilStatus(ann, made.path, 'running')

@@ -167,6 +167,7 @@ export async function untilDrilled(ann: TestClient, path: string, backupId: stri
   )
 }
 
+/** What a drill of a backup has found. */
 export async function drilled({ ann }: Pick<Lab, 'ann'>, { path }: Pick<Made, 'path'>, backupId: string) {
   const { status, body } = await ann.post(`${path}/backups/${backupId}/check`)
   if (status !== 202) throw new Error(`${status} ${JSON.stringify(body)}`)

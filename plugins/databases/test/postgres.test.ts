@@ -6,6 +6,8 @@ import { until } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
 import { test } from 'tap'
 import { requireDatabaseImages } from '../../../lab/database-images.js'
+import { containersOf } from '../../deployments/test/deploy-lab.js'
+import { volumeApplication } from '../../volumes/test/volume-lab.js'
 import { containerOf, createDatabase, runIn, startLab, untilRunning, untilStatus } from './lab.js'
 
 const version = '15'
@@ -150,9 +152,15 @@ test('a PostgreSQL database', async t => {
       body: { memory_limit: memory, cpu_limit: 0.5 }
     })
     const runtime = k.service(containerRuntime)
+    const nanoCpus = async (): Promise<number> =>
+      (await new Docker().getContainer(before).inspect()).HostConfig.NanoCpus ?? 0
     t.equal((await runtime.stats(before)).memoryLimitBytes, memory)
+    t.equal(await nanoCpus(), 5e8)
     t.match(await ann.put(path, { memory_limit: 0 }), { body: { memory_limit: 0, cpu_limit: 0.5 } })
     t.ok((await runtime.stats(before)).memoryLimitBytes > memory)
+    t.equal(await nanoCpus(), 5e8, 'the other one stays')
+    t.match(await ann.put(path, { cpu_limit: 0 }), { body: { memory_limit: 0, cpu_limit: 0 } })
+    t.ok((await nanoCpus()) > 5e8)
     t.equal(await containerOf(k, id), before)
     t.match(await ann.put(path, { memory_limit: 1000 }), {
       status: 400,
@@ -198,14 +206,8 @@ test('a PostgreSQL database', async t => {
   await t.test(
     'an application that is attached gets its connection by the names that are asked for',
     async t => {
-      const applications = `/api/projects/${projectId}/applications`
-      const { body: application } = await ann.post(applications, {
-        name: 'web',
-        type: 'image',
-        build_type: 'image',
-        source_image: 'busybox:lab'
-      })
-      await ann.put(`${applications}/${application.id}/env`, { vars: [{ key: 'PGUSER', value: 'own' }] })
+      const application = await volumeApplication(lab, 'web', { user: 'ann' })
+      await ann.put(`${application.path}/env`, { vars: [{ key: 'PGUSER', value: 'own' }] })
       t.match(
         await ann.put(`${path}/attachments/${application.id}`, {
           variables: { DATABASE_URL: 'url', PGHOST: 'host', PGUSER: 'user', PGPASSWORD: 'password' }
@@ -218,9 +220,13 @@ test('a PostgreSQL database', async t => {
       t.match(variables.get('PGHOST'), { value: slug, isSecret: false })
       t.match(variables.get('PGPASSWORD'), { value: password, isSecret: true })
       t.match(variables.get('PGUSER'), { value: 'own' }, 'what the application has itself comes first')
+      const { connection_string: connection } = (await ann.get(`${path}/credentials/reveal`)).body
+      t.equal(variables.get('DATABASE_URL')?.value, connection)
+      await application.deployed()
       t.equal(
-        variables.get('DATABASE_URL')?.value,
-        (await ann.get(`${path}/credentials/reveal`)).body.connection_string
+        await application.run('echo "$DATABASE_URL"; echo "$PGHOST"; echo "$PGUSER"; echo "$PGPASSWORD"'),
+        [connection, slug, 'own', password].join('\n'),
+        'its container has them'
       )
       t.match((await ann.get(`${path}/attachments`)).body, [{ application_id: application.id }])
       t.match(await ann.put(`${path}/attachments/${application.id}`, { variables: { '1X': 'url' } }), {
@@ -229,6 +235,11 @@ test('a PostgreSQL database', async t => {
       t.match(await ann.delete(`${path}/attachments/${application.id}`), { status: 200 })
       t.match(await ann.delete(`${path}/attachments/${application.id}`), { status: 404 })
       t.equal((await k.service(environmentVariables).merged(projectId, application.id)).length, 1)
+      t.match(await ann.delete(application.path), { status: 200 })
+      await until(async () => {
+        await k.runRemovalsNow()
+        return (await containersOf(application.id)).length === 0
+      }, 'its container to go')
     }
   )
 

@@ -40,6 +40,12 @@ test('a volume is backed up, proven and restored, with its application standing 
   await until(async () => (await web.container()).State.Running, 'the application runs again')
   t.not((await web.container()).State.StartedAt, startedAt, 'it stood still')
 
+  t.match(backup.proof, { status: 'unproven', checked_at: null })
+  t.equal((await admin.post(`${path}/backups/${backup.id}/check`)).status, 202)
+  const proof = async () => (await newest()).proof
+  await until(async () => ['proven', 'failed'].includes((await proof()).status), 'it has ended', 120_000)
+  t.match(await proof(), { status: 'proven', rows: 2, checked_at: /^\d{4}-/, error: null })
+
   await web.run('rm -rf /data/*; echo other > /data/other')
   t.equal((await admin.post(`${path}/backups/${backup.id}/restore`)).status, 202)
   const restore = async () => (await admin.get(`${path}/restores`)).body[0]

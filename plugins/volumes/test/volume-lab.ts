@@ -20,7 +20,7 @@ interface VolumeApplication {
 const script = 'mkdir -p /tmp/www; echo up > /tmp/www/index.html; exec httpd -f -p 8080 -h /tmp/www'
 
 export async function volumeApplication(
-  lab: DeployLab,
+  lab: Pick<DeployLab, 'k' | 'projectId'>,
   name: string,
   { projectId = lab.projectId, user = 'admin', start = script } = {}
 ): Promise<VolumeApplication> {
