@@ -28,7 +28,7 @@ interface ContainerLivesParts {
  * Whether the engine refuses a start for what it has left of the container, see `orphansAmong`. The id of the container is in no text
  * that somebody could have given it.
  */
-export const isOfOrphans = (containerId: string, words: string): boolean =>
+const isOfOrphans = (containerId: string, words: string): boolean =>
   words.includes(`task ${containerId}: already exists`) ||
   words.includes(`/${containerId}: file exists`) ||
   words.trim() === 'id already in use'

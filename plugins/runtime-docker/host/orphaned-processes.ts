@@ -43,7 +43,7 @@ export function readProcesses(output: string): Seen {
   return { groups, holders }
 }
 
-export interface KnownContainers {
+interface KnownContainers {
   /** The control group of all containers of this installation, as paths have it; undefined where there is none. */
   readonly group: string | undefined
   /** Own ones that do not run, or would not start. */
