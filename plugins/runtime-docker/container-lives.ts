@@ -32,6 +32,8 @@ const isOfOrphans = (containerId: string, words: string): boolean =>
   words.includes(`task ${containerId}: already exists`) ||
   words.includes(`/${containerId}: file exists`) ||
   words.trim() === 'id already in use'
+
+/** A request may wait for it. */
 const endMs = 60_000
 /** It takes note a moment later that they have ended, and clears away what it has kept of them. */
 const orphanPauseMs = [0, 200, 400, 800, 1600, 3200] as const
