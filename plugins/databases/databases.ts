@@ -11,10 +11,11 @@ import { type Contributor, kernel, optional, type StartContext } from 'busbar/sd
 import { databaseEngines } from './api.js'
 import { AttachmentService } from './attachments/attachment-service.js'
 import { AttachmentStore } from './attachments/attachment-store.js'
-import type { BackupRunner } from './backups/backup-runner.js'
+import type { BackupRunners } from './backups/backup-runners.js'
 import { DatabaseBackupSource } from './backups/backup-source.js'
 import { GivenUpVolumes } from './backups/given-up-volumes.js'
 import { LeftWork } from './backups/left-work.js'
+import { SettleTurns } from './backups/settle-turns.js'
 import { EngineChoice } from './engines/engine-choice.js'
 import { builtInEngines } from './engines/kinds.js'
 import { problems } from './problems.js'
@@ -92,7 +93,8 @@ export function startDatabases({ use, config, log }: StartContext<typeof needs, 
   const databases = new DatabaseService({ ...use, store, engines, sealed, queue, config })
   const attachmentStore = new AttachmentStore(use.db)
   const upgrades = new UpgradeStore(use.db)
-  const hold = new ControlHold({ ...use, store, board, holds: new DatabaseHolds(use.db) })
+  const holds = new DatabaseHolds(use.db)
+  const hold = new ControlHold({ ...use, store, board, holds })
   const provisioner = new Provisioner({ ...use, databases, store, board, images, servers, log })
   const givenUp = new GivenUpVolumes({ ...use, store })
   const backupSource = new DatabaseBackupSource({
@@ -100,9 +102,22 @@ export function startDatabases({ use, config, log }: StartContext<typeof needs, 
     store,
     databases,
     sealed,
-    runner: async (): Promise<BackupRunner> => {
-      const { BackupRunner: Runner } = await import('./backups/backup-runner.js')
-      return new Runner({ ...use, store, board, engines, images, servers, sealed, provisioner, givenUp, log })
+    turns: new SettleTurns({ ...use, holds }),
+    runners: async (): Promise<BackupRunners> => {
+      const { backupRunners } = await import('./backups/backup-runners.js')
+      return backupRunners({
+        ...use,
+        store,
+        board,
+        engines,
+        images,
+        servers,
+        sealed,
+        provisioner,
+        givenUp,
+        log,
+        keepDays: config.upgrade_keep_days
+      })
     }
   })
   return {

@@ -21,6 +21,7 @@ export const interruptedDatabases = {
       'task',
       'status_before',
       'former_volume',
+      'next_volume',
       'is_remade',
       'initialized_at',
       'deleting_at'
@@ -56,7 +57,7 @@ export const interruptedDatabases = {
       `with was as (
         select id, task from databases.database
         where task in ('provision', 'upgrade', 'backup', 'restore') and deleting_at is null)
-      update databases.database d set task = null, status_before = null, former_volume = null, is_remade = false,
+      update databases.database d set task = null, status_before = null, former_volume = null, next_volume = null, is_remade = false,
         -- What is not known to hold nothing is not thrown away.
         initialized_at = coalesce(d.initialized_at, now()),
         status = case was.task when 'backup' then coalesce(d.status_before, 'failed') else 'failed' end,

@@ -21,7 +21,8 @@ import type { DatabaseStore } from '../records/database-store.js'
 import type { SealedCredentials } from '../records/sealed-credentials.js'
 import { volumeOf } from '../records/slug.js'
 import { fileFormats } from '../servers/file-formats.js'
-import type { BackupRunner } from './backup-runner.js'
+import type { BackupRunners } from './backup-runners.js'
+import type { SettleTurns } from './settle-turns.js'
 
 interface BackupSourceParts {
   readonly store: DatabaseStore
@@ -30,8 +31,9 @@ interface BackupSourceParts {
   readonly db: Database
   readonly clock: Clock
   readonly disk: OptionalHandle<EngineDiskReader>
+  readonly turns: SettleTurns
   /** Its code is loaded when something is dumped or restored. */
-  readonly runner: () => Promise<BackupRunner>
+  readonly runners: () => Promise<BackupRunners>
 }
 
 /** What is needed to make a database again under its name. */
@@ -84,11 +86,11 @@ export class DatabaseBackupSource implements BackupSource {
   }
 
   async dump(id: string, options: DumpOptions, work: BackupWork): Promise<Dump> {
-    return await (await this.parts.runner()).dump(id, options, work)
+    return await (await this.parts.runners()).dumps.dump(id, options, work)
   }
 
   async restore(id: string, dump: StoredDump, work: RestoreWork): Promise<void> {
-    await (await this.parts.runner()).restore(id, dump, work)
+    await (await this.parts.runners()).restores.restore(id, dump, work)
   }
 
   /**
@@ -101,14 +103,17 @@ export class DatabaseBackupSource implements BackupSource {
   }
 
   async check(of: RemovedResource, dump: StoredDump, work: BackupWork): Promise<CheckFacts> {
-    return await (await this.parts.runner()).check(of, dump, work)
+    return await (await this.parts.runners()).drills.check(of, dump, work)
   }
 
   async settle(id: string, what: 'backup' | 'restore' | 'check', work: SettleWork): Promise<void> {
-    const runner = await this.parts.runner()
-    if (what === 'backup') await runner.settleBackup(id, work.signal)
-    else if (what === 'restore') await runner.settleRestore(id, work)
-    else await runner.settleCheck(id)
+    const { dumps, restores, drills } = await this.parts.runners()
+    if (what === 'check') await drills.settle(id)
+    else
+      await this.parts.turns.during(id, what, work.signal, async signal => {
+        if (what === 'backup') await dumps.settle(id, signal)
+        else await restores.settle(id, { ...work, signal })
+      })
   }
 
   async space(): Promise<SourceSpace> {

@@ -19,10 +19,10 @@ export interface GivenUpVolume {
 export class GivenUpVolumes {
   constructor(private readonly parts: GivenUpParts) {}
 
-  /** They are removed once `tx` has committed. */
-  async giveUp(databaseId: string, volumes: readonly string[], tx: Tx): Promise<void> {
-    for (const volume of volumes)
-      await this.parts.jobs.enqueue('remove-volume', { databaseId, volume }, { key: volume }, tx)
+  /** It is removed once `tx` has committed, or at `runAt`. */
+  async giveUp(databaseId: string, volume: string, tx: Tx, runAt?: Date): Promise<void> {
+    const options = { key: volume, ...(runAt !== undefined && { runAt }) }
+    await this.parts.jobs.enqueue('remove-volume', { databaseId, volume }, options, tx)
   }
 
   /** Rejects where it is to be tried again. Does nothing where it is gone, or somebody's. */
@@ -31,7 +31,7 @@ export class GivenUpVolumes {
     const runtime = this.parts.runtime.get()
     if (runtime === undefined) throw problems.containersOff({ plugin: 'containers' })
     const row = await store.find(databaseId)
-    const kept = [row?.volume, row?.former_volume, ...(await store.keptVolumes(databaseId))]
+    const kept = [row?.volume, row?.former_volume, row?.next_volume, ...(await store.keptVolumes(databaseId))]
     if (kept.includes(volume)) return
     if ((await runtime.volumeNames({ databaseId })).includes(volume)) await runtime.removeVolume(volume)
   }

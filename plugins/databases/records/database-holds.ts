@@ -9,7 +9,8 @@ interface Hold {
   readonly row: DatabaseRow
 }
 
-interface LeftHold {
+/** Of a database, and which one it is. */
+interface HoldRef {
   readonly id: string
   readonly hold: string
 }
@@ -35,13 +36,34 @@ export class DatabaseHolds {
     return row === undefined ? undefined : { id: hold, row }
   }
 
-  async prolong({ id: hold, row: { id } }: Hold, until: Date): Promise<void> {
+  /** Of a backup or a restore that is put back. `busy`: another process holds it; `over`: there is nothing to put back any more. */
+  async takeLeft(
+    id: string,
+    task: 'backup' | 'restore',
+    { now, until }: { readonly now: Date; readonly until: Date }
+  ): Promise<HoldRef | 'busy' | 'over'> {
+    const hold = randomUUID()
+    const rows = await this.db.sql(
+      `update $schema.database set hold = :hold, held_until = :until
+      where id = :id and task = :task and coalesce(held_until < :now, true) returning id`,
+      { id, task, hold, until, now }
+    )
+    if (rows.length > 0) return { id, hold }
+    const [row] = await this.db.sql('select 1 from $schema.database where id = ? and task = ?', [id, task])
+    return row === undefined ? 'over' : 'busy'
+  }
+
+  async letGo({ id, hold }: HoldRef): Promise<void> {
+    await this.db.table('database').where({ id, hold }).update({ hold: null, held_until: null })
+  }
+
+  async prolong({ id, hold }: HoldRef, until: Date): Promise<void> {
     await this.db.table('database').where({ id, hold }).update({ held_until: until })
   }
 
   /** False where it was over already. */
   async release(
-    { id, hold }: LeftHold,
+    { id, hold }: HoldRef,
     changes: Partial<Pick<DatabaseRow, 'initialized_at'>> & {
       readonly status: DatabaseStatus
       readonly status_detail: string | null
@@ -56,7 +78,7 @@ export class DatabaseHolds {
   }
 
   /** Those whose process has ended. */
-  async left(now: Date): Promise<readonly LeftHold[]> {
+  async left(now: Date): Promise<readonly HoldRef[]> {
     return await this.db.sql(
       `select id, hold from $schema.database
       where task = 'control' and held_until < ? and deleting_at is null order by id`,

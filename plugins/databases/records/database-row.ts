@@ -40,6 +40,8 @@ export interface DatabaseRow {
   readonly volume_bytes: number | null
   /** The one before a restore, while the new one is not proven. */
   readonly former_volume: string | null
+  /** The one that a restore makes; null where none is under way. Absent of one that is not in the table yet. */
+  readonly next_volume?: string | null
   /** The newest restore that was begun, and how it has ended where nobody was told. Absent of one that is not in the table yet. */
   readonly restore_id?: string | null
   readonly restore_outcome?: 'restored' | 'undone' | null
@@ -59,4 +61,4 @@ export const doing = ({ task, status }: Pick<DatabaseRow, 'task' | 'status'>): s
 
 export const databaseColumns = `id, project_id, name, slug, type, version, status, status_detail, task, status_before, image, image_reference,
   image_name, source_kind, source_ref, container_id, is_remade, are_limits_due, container_port, data_dir, backup_mode, backup_command, restore_command,
-  credentials, cpu_limit, memory_limit, volume, volume_bytes, former_volume, restore_id, restore_outcome, is_external, external_port, initialized_at, stop_asked_at, delete_backups, created_at, updated_at`
+  credentials, cpu_limit, memory_limit, volume, volume_bytes, former_volume, next_volume, restore_id, restore_outcome, is_external, external_port, initialized_at, stop_asked_at, delete_backups, created_at, updated_at`

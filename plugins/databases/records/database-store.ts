@@ -93,6 +93,22 @@ export class DatabaseStore {
     await this.db.table('database', tx).where({ id }).update(changes)
   }
 
+  /** Undefined where it is not at this restore any more. */
+  async updateRestored(
+    { id, restore_id: restoreId = null }: Pick<DatabaseRow, 'id' | 'restore_id'>,
+    changes: DatabaseChanges,
+    tx?: Tx
+  ): Promise<DatabaseRow | undefined> {
+    const rows = await this.db
+      .table<DatabaseRow>('database', tx)
+      .where({ id, task: 'restore' })
+      .whereNull('deleting_at')
+      .whereRaw('restore_id is not distinct from ?', [restoreId])
+      .update(changes as object)
+      .returning('*')
+    return (rows as DatabaseRow[])[0]
+  }
+
   /** Begins work on it, unless something else is at work or it is in none of these states; the row then. */
   async begin(
     id: string,

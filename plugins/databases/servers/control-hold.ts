@@ -45,7 +45,7 @@ export class ControlHold {
     const { row } = hold
     const stopProlonging = clock.every(prolongEveryMs, async () => {
       // One that cannot be prolonged for so long ends; what it was for goes on to its end.
-      await holds.prolong(hold, this.#until()).catch(() => {})
+      await holds.prolong({ id, hold: hold.id }, this.#until()).catch(() => {})
     })
     let seen: Controlled = { status: row.status, reason: row.status_detail }
     try {

@@ -9,7 +9,7 @@ import { sideName } from '../records/slug.js'
 import type { StatusBoard } from '../status/status-board.js'
 import type { ImageSource } from './image-source.js'
 import { limitRunning } from './resource-limits.js'
-import { type ServerContainer, stopGraceSeconds } from './server-container.js'
+import { type ServerContainer, ServerFailed, stopGraceSeconds } from './server-container.js'
 
 interface ProvisionerParts {
   readonly store: DatabaseStore
@@ -28,6 +28,10 @@ const mostAttempts = 8
 
 /** Of an engine that is away for a moment. */
 export const isPassing = (error: unknown): boolean => isProblem(error) && passing.includes(error.code)
+
+/** Of a server that does not serve, or an engine that refuses it; whatever else fails may be over in a moment. */
+export const isFinal = (error: unknown): boolean =>
+  error instanceof ServerFailed || (isProblem(error) && !isPassing(error))
 
 /** Makes the serving container of a database: the first one, and each that takes the place of another. */
 export class Provisioner {

@@ -1,6 +1,6 @@
 import { type EngineDiskReader, type PreparedImage, whileThereIsRoom } from 'busbar/api/builds'
 import type { ContainerRuntime } from 'busbar/api/containers'
-import { type Clock, type Database, type Events, isProblem, type Log, type OptionalHandle } from 'busbar/sdk'
+import type { Clock, Database, Events, Log, OptionalHandle } from 'busbar/sdk'
 import { databaseFailed } from '../api.js'
 import type { EngineChoice } from '../engines/engine-choice.js'
 import { problems } from '../problems.js'
@@ -9,8 +9,8 @@ import type { DatabaseService } from '../records/database-service.js'
 import type { DatabaseStore } from '../records/database-store.js'
 import { nextVolumeOf } from '../records/slug.js'
 import type { ImageSource } from '../servers/image-source.js'
-import { isPassing, type Provisioner } from '../servers/provisioner.js'
-import { type ServerContainer, ServerFailed, stopGraceSeconds } from '../servers/server-container.js'
+import { isFinal, isPassing, type Provisioner } from '../servers/provisioner.js'
+import { type ServerContainer, stopGraceSeconds } from '../servers/server-container.js'
 import { SideServers } from '../servers/side-servers.js'
 import type { StatusBoard } from '../status/status-board.js'
 import { checkRoom } from './upgrade-room.js'
@@ -223,8 +223,7 @@ export class UpgradeRunner {
     } catch (error) {
       signal.throwIfAborted()
       log.warn({ err: error, databaseId: id }, 'an upgraded database could not be started')
-      const isFinal = error instanceof ServerFailed || (isProblem(error) && !isPassing(error))
-      if (!isFinal) throw error
+      if (!isFinal(error)) throw error
       await this.#bringBack(work, provisioner.reasonOf(row, error))
       return
     }
