@@ -25,6 +25,7 @@ export * from './job.js'
 export * from './kernel.js'
 export * from './keyed-mutex.js'
 export { LargeTotals } from './large-totals.js'
+export { type Lease, leaseMs, prolongedLease, withLease } from './lease.js'
 export {
   type CursorRows,
   countedRows,

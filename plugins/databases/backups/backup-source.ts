@@ -110,9 +110,9 @@ export class DatabaseBackupSource implements BackupSource {
     const { dumps, restores, drills } = await this.parts.runners()
     if (what === 'check') await drills.settle(id)
     else
-      await this.parts.turns.during(id, what, work.signal, async signal => {
-        if (what === 'backup') await dumps.settle(id, signal)
-        else await restores.settle(id, { ...work, signal })
+      await this.parts.turns.during(id, what, work.signal, async () => {
+        if (what === 'backup') await dumps.settle(id, work.signal)
+        else await restores.settle(id, work)
       })
   }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Database } from 'busbar/sdk'
+import type { Database, Lease } from 'busbar/sdk'
 import type { DatabaseStatus } from '../api.js'
 import type { DatabaseRow } from './database-row.js'
 
@@ -36,25 +36,28 @@ export class DatabaseHolds {
     return row === undefined ? undefined : { id: hold, row }
   }
 
-  /** Of a backup or a restore that is put back. `busy`: another process holds it; `over`: there is nothing to put back any more. */
-  async takeLeft(
-    id: string,
-    task: 'backup' | 'restore',
-    { now, until }: { readonly now: Date; readonly until: Date }
-  ): Promise<HoldRef | 'busy' | 'over'> {
+  /** Of a backup or a restore that is put back. */
+  leaseOfLeft(id: string, task: 'backup' | 'restore'): Lease {
     const hold = randomUUID()
-    const rows = await this.db.sql(
-      `update $schema.database set hold = :hold, held_until = :until
-      where id = :id and task = :task and coalesce(held_until < :now, true) returning id`,
-      { id, task, hold, until, now }
-    )
-    if (rows.length > 0) return { id, hold }
-    const [row] = await this.db.sql('select 1 from $schema.database where id = ? and task = ?', [id, task])
-    return row === undefined ? 'over' : 'busy'
-  }
-
-  async letGo({ id, hold }: HoldRef): Promise<void> {
-    await this.db.table('database').where({ id, hold }).update({ hold: null, held_until: null })
+    return {
+      take: async ({ now, until }) => {
+        const rows = await this.db.sql(
+          `update $schema.database set hold = :hold, held_until = :until
+          where id = :id and task = :task and coalesce(held_until < :now, true) returning id`,
+          { id, task, hold, until, now }
+        )
+        if (rows.length > 0) return 'taken'
+        const [row] = await this.db.sql('select 1 from $schema.database where id = ? and task = ?', [
+          id,
+          task
+        ])
+        return row === undefined ? 'over' : 'busy'
+      },
+      prolong: async until => await this.prolong({ id, hold }, until),
+      release: async () => {
+        await this.db.table('database').where({ id, hold }).update({ hold: null, held_until: null })
+      }
+    }
   }
 
   async prolong({ id, hold }: HoldRef, until: Date): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Clock } from 'busbar/sdk'
+import { type Clock, leaseMs, prolongedLease } from 'busbar/sdk'
 import type { DatabaseStatus } from '../api.js'
 import { problems } from '../problems.js'
 import type { DatabaseHolds } from '../records/database-holds.js'
@@ -18,10 +18,6 @@ export interface Controlled {
   readonly status: DatabaseStatus
   readonly reason: string | null
 }
-
-/** A process that stands still for that long has been killed. */
-const holdMs = 60_000
-const prolongEveryMs = 15_000
 
 /** While the container of a database is started or stopped, nothing else is begun with it. */
 export class ControlHold {
@@ -43,24 +39,19 @@ export class ControlHold {
       throw row === undefined ? problems.notFound({ databaseId: id }) : problems.busy({ what: doing(row) })
     }
     const { row } = hold
-    const stopProlonging = clock.every(prolongEveryMs, async () => {
-      // One that cannot be prolonged for so long ends; what it was for goes on to its end.
-      await holds.prolong({ id, hold: hold.id }, this.#until()).catch(() => {})
-    })
+    const ref = { id, hold: hold.id }
+    const stopProlonging = prolongedLease({ prolong: async until => await holds.prolong(ref, until) }, clock)
     let seen: Controlled = { status: row.status, reason: row.status_detail }
     try {
       seen = await work(row)
     } finally {
       stopProlonging()
       const { status, reason } = seen
-      const isReleased = await holds.release(
-        { id, hold: hold.id },
-        {
-          status,
-          status_detail: reason,
-          ...(isStart && { initialized_at: row.initialized_at ?? clock.now() })
-        }
-      )
+      const isReleased = await holds.release(ref, {
+        status,
+        status_detail: reason,
+        ...(isStart && { initialized_at: row.initialized_at ?? clock.now() })
+      })
       if (isReleased) await board.released(row, status, reason)
     }
   }
@@ -80,6 +71,6 @@ export class ControlHold {
   }
 
   #until(): Date {
-    return new Date(this.parts.clock.now().getTime() + holdMs)
+    return new Date(this.parts.clock.now().getTime() + leaseMs)
   }
 }

@@ -37,4 +37,17 @@ test('the volume from before a restore', async t => {
     t.match(await leftOf(k, made), { containers: [made.slug], volumes: 1 })
     t.same(await names(), [volume])
   })
+
+  await t.test(
+    'goes alone: one stays that was made since the archive the platform was restored from',
+    async t => {
+      const unknown = `${made.slug}-vol-01234567`
+      const owner = { projectId: lab.projectId, databaseId: made.id }
+      await k.service(containerRuntime).ensureVolume(unknown, owner)
+      await ann.post(`${made.path}/restore`, { backup_id: backup.id })
+      t.match(await untilEnded(ann, made.path, 'restores', 1), { status: 'succeeded' })
+      t.match(await leftOf(k, made), { containers: [made.slug], volumes: 2 })
+      t.ok((await names()).includes(unknown))
+    }
+  )
 })

@@ -16,7 +16,7 @@ import type {
 } from 'busbar/api/backups'
 import { type EngineDiskReader, roomOn, whileThereIsRoom } from 'busbar/api/builds'
 import type { ContainerRuntime } from 'busbar/api/containers'
-import { type Clock, type Database, isProblem, type OptionalHandle } from 'busbar/sdk'
+import { type Clock, type Database, isProblem, leaseMs, type OptionalHandle, withLease } from 'busbar/sdk'
 import { checkedTar } from 'busbar/sdk/tar'
 import type { DiscardedVolumes } from '../discarded-volumes.js'
 import type { EngineVolumeStore } from '../engine-volume-store.js'
@@ -112,8 +112,7 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
   ): Promise<void> {
     if (what === 'check') return await this.parts.runtime.removeVolume(drillNameOf(id))
     if (what === 'backup') await this.#endRead(id)
-    const row = await this.parts.store.find(id, what)
-    if (row !== undefined) await this.#putBack(row, work)
+    await this.#putBackLeft(id, what, work)
     if (what === 'restore') await this.#tellOutcome(id, work)
   }
 
@@ -121,6 +120,19 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
   async #endRead(id: string): Promise<void> {
     const volume = await volumeById(this.parts.db, id)
     if (volume !== undefined) await this.parts.runtime.endVolumeCalls(volume.engine_name)
+  }
+
+  /** One at a time, of all processes: who makes backups, and the look for what was left while nobody did. */
+  async #putBackLeft(id: string, what: WorkRow['what'], work: Partial<SettleWork>): Promise<void> {
+    const { store, clock } = this.parts
+    const left = await store.find(id, what)
+    if (left === undefined) return
+    const signal = work.signal ?? AbortSignal.timeout(2 * leaseMs)
+    await withLease(store.leaseOf(left), { clock, signal }, async () => {
+      // As it is by now.
+      const row = await store.find(id, what)
+      if (row?.id === left.id) await this.#putBack(row, work)
+    })
   }
 
   async #putBack(row: WorkRow, { id: restoreId, restored }: Partial<SettleWork>): Promise<void> {

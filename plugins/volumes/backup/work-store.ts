@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Database, Tx } from 'busbar/sdk'
+import type { Database, Lease, Tx } from 'busbar/sdk'
 
 /** What is done with a volume that has to be put back afterwards, whatever becomes of the platform. */
 export interface WorkRow {
@@ -32,10 +32,10 @@ export class WorkStore {
   async begin(work: NewWork): Promise<WorkRow> {
     const row: WorkRow = { id: randomUUID(), ...work, has_stopped: false, is_exchanging: false }
     await this.db
-      .table<WorkRow>('backup_work')
-      .insert(row)
+      .table('backup_work')
+      .insert({ ...row, hold: null, held_until: null })
       .onConflict(['volume_id', 'what'])
-      .merge(['id', 'application_id', 'engine_name', 'spare_name', 'is_exchanging'])
+      .merge(['id', 'application_id', 'engine_name', 'spare_name', 'is_exchanging', 'hold', 'held_until'])
     return row
   }
 
@@ -77,6 +77,39 @@ export class WorkStore {
   /** Whatever has not been put back. */
   async left(): Promise<readonly WorkRow[]> {
     return await this.db.sql<WorkRow>(`select ${columns} from $schema.backup_work order by volume_id, what`)
+  }
+
+  /** Of who puts it back. */
+  leaseOf({ id }: Pick<WorkRow, 'id'>): Lease {
+    const hold = randomUUID()
+    return {
+      take: async ({ now, until }) => {
+        const rows = await this.db.sql(
+          `update $schema.backup_work set hold = :hold, held_until = :until
+          where id = :id and coalesce(held_until < :now, true) returning id`,
+          { id, hold, until, now }
+        )
+        if (rows.length > 0) return 'taken'
+        const [row] = await this.db.sql('select 1 from $schema.backup_work where id = ?', [id])
+        return row === undefined ? 'over' : 'busy'
+      },
+      prolong: async until => {
+        await this.db.sql(
+          'update $schema.backup_work set held_until = :until where id = :id and hold = :hold',
+          {
+            id,
+            hold,
+            until
+          }
+        )
+      },
+      release: async () => {
+        await this.db.sql(
+          'update $schema.backup_work set hold = null, held_until = null where id = :id and hold = :hold',
+          { id, hold }
+        )
+      }
+    }
   }
 
   async noteExchange({ id }: Pick<WorkRow, 'id'>, isExchanging: boolean, tx?: Tx): Promise<void> {

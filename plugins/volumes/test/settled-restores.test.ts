@@ -57,3 +57,18 @@ test('a restore that is put back for who makes backups may be begun again', asyn
   t.equal(await outcomeOf(sourceOf(), id, cut.id), null)
   t.equal(await web.run('cat /data/file'), 'two')
 })
+
+test('what a process held that was killed while it put back is put back by the next one', async t => {
+  if (!(await requireEngine(t))) return
+  const { lab, web, id, tar } = await opened(t)
+  const cut = work()
+  await t.rejects(sourceOf().restore(id, stored(tar.subarray(0, tar.length - 1024)), cut))
+  await lab.k.query(
+    "update volumes.backup_work set hold = gen_random_uuid(), held_until = now() + interval '3 seconds'"
+  )
+  const early = { ...cut, signal: AbortSignal.timeout(1000) }
+  await t.rejects(sourceOf().settle(id, 'restore', early), 'while it may be at work still, nobody else is')
+  await sourceOf().settle(id, 'restore', cut)
+  t.equal(await web.run('cat /data/file'), 'two')
+  t.same(await lab.k.query('select id from volumes.backup_work'), [])
+})
