@@ -87,14 +87,8 @@ export class ContainerLives {
     )
       await this.#setRestartPolicy(containerId, 'running')
     if (await this.#isStarted(seen.Id)) return
-    const { orphans, clock, log } = this.parts
-    const began = clock.now()
-    await bounded(() => orphans.end(new Set([seen.Id]), began), {
-      ms: endMs,
-      what: 'to end what a killed engine has left of a container'
-    }).catch((error: unknown) => {
-      log.warn({ err: error, containerId }, 'what a killed engine has left of a container could not be ended')
-    })
+    const { clock } = this.parts
+    await this.#endLeft(seen.Id)
     for (const ms of orphanPauseMs) {
       await clock.sleep(ms)
       if (await this.#isStarted(seen.Id)) return
@@ -127,6 +121,26 @@ export class ContainerLives {
       if (error === refusal) return false
       throw error
     }
+  }
+
+  /**
+   * Before it is removed: of one whose start was cut off by the death of the engine, the program may run on, with its volumes, and be
+   * known to nobody then.
+   */
+  async beforeRemoval({ Id, State, Mounts }: Docker.ContainerInspectInfo): Promise<void> {
+    const isUnstarted = State.Status === 'created'
+    if (isUnstarted && Mounts.some(mount => mount.Type === 'volume' && mount.RW)) await this.#endLeft(Id)
+  }
+
+  async #endLeft(containerId: string): Promise<void> {
+    const { orphans, clock, log } = this.parts
+    const now = clock.now()
+    await bounded(() => orphans.end(new Set([containerId]), now), {
+      ms: endMs,
+      what: 'to end what a killed engine has left of a container'
+    }).catch((error: unknown) => {
+      log.warn({ err: error, containerId }, 'what a killed engine has left of a container could not be ended')
+    })
   }
 
   async stop(containerId: string, graceSeconds: number): Promise<void> {

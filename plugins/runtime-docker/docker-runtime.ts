@@ -247,6 +247,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   async remove(...[id, options = {}]: Parameters<ContainerRuntime['remove']>): Promise<void> {
     const seen = await this.#access.own(id)
     if (seen === undefined) return await options.onGone?.()
+    await this.#lives.beforeRemoval(seen)
     await this.#access.remove(seen).then(options.onGone)
     if (options.filesMs !== undefined) await this.leftVolumes.waitFor(seen.Id, options.filesMs)
   }

@@ -115,9 +115,12 @@ async function killedWhileStarting(t: Test) {
     await engine.close()
   })
   const lab = startLab(t, { environment: engine.environment, docker: engine.docker })
+  const volume = `busbar-test-${lab.projectId}`
+  await lab.runtime.ensureVolume(volume, { projectId: lab.projectId })
+  const onVolume = { volumes: [{ volume, path: '/data' }] }
   for (let attempt = 1; ; attempt++) {
     // Not in the network of its project: the engine has a part in making that, and could not be held still below.
-    const containerId = await lab.runtime.create(lab.spec('orphan', 'host'))
+    const containerId = await lab.runtime.create(lab.spec('orphan', 'host', onVolume))
     const starting = lab.runtime.start(containerId).catch(() => {})
     await until(async () => await holderOf(containerId), 'something to hold it', longMs)
     // It answers nobody any more; the part of it that makes containers goes on.
@@ -188,4 +191,12 @@ test('what a killed engine has left of a container that was removed since ends w
   t.equal(await holderOf(containerId), undefined)
   const pids = (await runningIn(other)).map(({ pid }) => pid)
   t.ok(serving.length > 0 && serving.every(({ pid }) => pids.includes(pid)))
+})
+
+test('a container whose start was cut off by the death of the engine takes its program with it when it is removed', async t => {
+  if (!(await requireSecondEngine(t))) return
+  const { runtime, containerId } = await killedWhileStarting(t)
+  t.not((await runningIn(containerId)).length, 0, 'it lives')
+  await runtime.remove(containerId)
+  t.equal((await runningIn(containerId)).length, 0, 'another one may be made on its volume')
 })
