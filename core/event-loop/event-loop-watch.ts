@@ -6,8 +6,11 @@ import type { Stall, StallRecord } from './stall-record.js'
 
 /** What a start loads and compiles takes its time, and is no fault. */
 const settleMs = 5_000
-const beatMs = 50
-/** Longer stalls are logged. */
+/** Each wakes the process, which is most of what one with nothing to do costs. */
+const beatMs = 100
+/** While a second thread looks at them. */
+const watchedBeatMs = 50
+/** Longer stalls are logged; of those that are hardly longer, some are seen as shorter by up to a beat. */
 const leastStallMs = 200
 /** At most one line in so much time; the record has all. */
 const linesEveryMs = 10_000
@@ -18,7 +21,7 @@ interface WatchOptions {
 }
 
 /**
- * Measures all the time how long the event loop stands still, which costs twenty timers a second. From the
+ * Measures all the time how long the event loop stands still, which costs ten timers a second. From the
  * first stall on, a second thread sees what it stands still in.
  */
 export function watchEventLoop(options: WatchOptions): { stop(): Promise<void> } {
@@ -45,9 +48,10 @@ function beginWatch({ log, record }: WatchOptions): { stop(): Promise<void> } {
   let beat = 0
   let beatAt = performance.now()
   let cpu = process.cpuUsage()
-  const timer = setInterval(() => {
+  let dueIn = beatMs
+  const turn = (): void => {
     const now = performance.now()
-    const ms = Math.round(now - beatAt - beatMs)
+    const ms = Math.round(now - beatAt - dueIn)
     const used = process.cpuUsage()
     if (ms >= leastStallMs) {
       note(stallOf(ms, used.user + used.system - cpu.user - cpu.system, sampler.sampleAfter(beat)), now)
@@ -57,7 +61,10 @@ function beginWatch({ log, record }: WatchOptions): { stop(): Promise<void> } {
     cpu = used
     beat = (beat + 1) | 0
     sampler.beat(beat, now)
-  }, beatMs).unref()
+    dueIn = sampler.isRunning ? watchedBeatMs : beatMs
+    timer = setTimeout(turn, dueIn).unref()
+  }
+  let timer = setTimeout(turn, dueIn).unref()
 
   function note(stall: Stall, now: number): void {
     record.add(stall)
@@ -72,7 +79,7 @@ function beginWatch({ log, record }: WatchOptions): { stop(): Promise<void> } {
 
   return {
     async stop() {
-      clearInterval(timer)
+      clearTimeout(timer)
       await sampler.close()
     }
   }

@@ -20,6 +20,10 @@ export class SamplerOnDemand {
     private readonly start: typeof startStackSampler = startStackSampler
   ) {}
 
+  get isRunning(): boolean {
+    return this.#sampler !== undefined
+  }
+
   /** Says that there was a stall; `now` counts milliseconds, as below. */
   stalled(now: number): void {
     this.#until = now + keepMs

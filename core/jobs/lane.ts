@@ -26,7 +26,7 @@ interface Workers {
  * How often a lane looks for jobs whose time has come. New jobs wake it at once. One of its workers looks, and each that finds
  * one wakes another: if all of them looked by themselves, that would be most of what a platform does that has nothing to do.
  */
-const pollMs = 2000
+const pollMs = 4000
 /** How often each worker looks all the same. */
 const workerPollMs = 120_000
 const flushLimitMs = 5000

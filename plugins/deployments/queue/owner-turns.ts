@@ -6,7 +6,8 @@ import type { OwnerTurnStore } from './owner-turn-store.js'
 export const maxPerOwner = 6
 /** What one waits for whose owner has as many. */
 export const reasonOfOwner = `waiting for its turn: ${maxPerOwner} deployments in projects of the same owner are under way`
-const lookEveryMs = 2000
+/** Where a deployment ends in this process, it is looked at once. */
+const lookEveryMs = 5000
 
 interface OwnerTurnParts {
   readonly db: Database
