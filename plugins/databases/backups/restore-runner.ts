@@ -17,6 +17,13 @@ interface RestoreParts {
 const againMs = 2000
 const dayMs = 86_400_000
 
+/** What was restored does not serve. */
+interface Unserved {
+  readonly error: unknown
+  /** Not where it has never answered, from its first start on. */
+  readonly mayHaveServed: boolean
+}
+
 /** Of a restore that is over: its database was deleted, or put back by another process. */
 class TakenOver extends Error {
   constructor() {
@@ -65,13 +72,9 @@ export class RestoreRunner {
     signal.throwIfAborted()
     say('putting it in the place of the present one')
     const switched = await this.#switch(row, volume)
-    try {
-      await this.#serve(switched, { say, signal })
-    } catch (error) {
-      // One that is cut off may serve all the same: `settle` looks.
-      signal.throwIfAborted()
-      throw new Error(await this.#goBack(switched, error))
-    }
+    // One that is cut off may serve all the same: `settle` looks.
+    const failure = await this.#serve(switched, { say, signal })
+    if (failure !== null) throw new Error(await this.#goBack(switched, failure))
     await this.#keepRestored(switched, work.restored)
   }
 
@@ -116,17 +119,17 @@ export class RestoreRunner {
     return switched
   }
 
-  /** Rows that it takes are in no other volume: an engine that is away for a moment is no reason to go back. */
-  async #serve(row: DatabaseRow, { signal, say }: BackupWork): Promise<void> {
+  /** Why it does not, or null. Rows that it takes are in no other volume: an engine that is away for a moment is no reason to go back. */
+  async #serve(row: DatabaseRow, { signal, say }: BackupWork): Promise<Unserved | null> {
     const { provisioner, clock, store } = this.parts.kit.parts
-    for (let said = ''; ; )
+    for (let said = '', mayHaveServed = false; ; mayHaveServed = true)
       try {
         const present = await store.find(row.id)
         await provisioner.provision(present ?? row, signal)
-        return
+        return null
       } catch (error) {
         signal.throwIfAborted()
-        if (isFinal(error)) throw error
+        if (isFinal(error)) return { error, mayHaveServed }
         const reason = provisioner.reasonOf(row, error)
         if (reason !== said) say(reason)
         said = reason
@@ -147,8 +150,8 @@ export class RestoreRunner {
     })
   }
 
-  /** To what was there before; why, in sentences. A volume from which a server was started stays for a while: it may have taken rows. */
-  async #goBack(row: DatabaseRow, error: unknown): Promise<string> {
+  /** To what was there before; why, in sentences. A volume from which a server may have served stays for a while: it may have taken rows. */
+  async #goBack(row: DatabaseRow, { error, mayHaveServed }: Unserved): Promise<string> {
     const { givenUp, keepDays, kit } = this.parts
     const { store, db, clock, provisioner, log } = kit.parts
     const reason = provisioner.reasonOf(row, error)
@@ -157,15 +160,15 @@ export class RestoreRunner {
       const present = await store.find(row.id, tx)
       const former = present?.former_volume
       if (present === undefined || former == null) throw new TakenOver()
-      const hasServed = present.container_id !== null
+      const isKept = mayHaveServed && present.container_id !== null
       const changes = {
         volume: former,
         former_volume: null,
         container_id: null,
-        ...(hasServed && { next_volume: null })
+        ...(isKept && { next_volume: null })
       }
       if ((await store.updateRestored(row, changes, tx)) === undefined) throw new TakenOver()
-      if (!hasServed) return reason
+      if (!isKept) return reason
       const until = new Date(clock.now().getTime() + keepDays * dayMs)
       await givenUp.giveUp(row.id, present.volume, tx, until)
       return `${reason}. What its server may have taken meanwhile is in the volume ${present.volume}, which is kept until ${until.toISOString()}`
@@ -225,7 +228,8 @@ export class RestoreRunner {
     } catch (error) {
       signal.throwIfAborted()
       if (!isFinal(error)) throw error
-      return await this.#goBack(row, error)
+      // Whether it has answered before the platform ended, nobody knows.
+      return await this.#goBack(row, { error, mayHaveServed: true })
     }
     await this.#keepRestored(row, restored)
     return null

@@ -4,6 +4,7 @@ import { buffer } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import type { BackupSource, StoredDump } from 'busbar/api/backups'
 import { containerRuntime } from 'busbar/api/containers'
+import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { requireDatabaseImages } from '../../../lab/database-images.js'
 import { outcomeOf, putBack, sourceOf, sourceOptions, work } from '../../backups/test/source-keeper.js'
@@ -135,7 +136,7 @@ test('what a process held that was killed while it put back is put back by the n
   t.match((await ann.get(path)).body, { status: 'running' })
 })
 
-test('the volume of a restored server that did not serve is kept, and the restore names it', async t => {
+test('the volume of a restored server that may have served when it was cut off is kept, and is named', async t => {
   if (!(await requireDatabaseImages(t))) return
   const lab = await startLab(t, sourceOptions)
   const { k, ann } = lab
@@ -143,16 +144,25 @@ test('the volume of a restored server that did not serve is kept, and the restor
   const source = sourceOf('database')
   const names = async () => await k.service(containerRuntime).volumeNames({ databaseId: id })
   const [former] = await names()
-  const restore = work()
-  const failure = await source.restore(id, await unreadableFiles(t), restore).then(
-    () => '',
-    (error: Error) => error.message
-  )
-  t.match(failure, 'its server ends')
-  const kept = /may have taken meanwhile is in the volume (\S+), which is kept until \d/.exec(failure)?.[1]
-  t.ok(kept, failure)
-  await source.settle(id, 'restore', restore)
-  t.match((await ann.get(path)).body, { status: 'running' })
+  const stop = new AbortController()
+  const restore = { ...work(), signal: stop.signal }
+  const restored = source.restore(id, await unreadableFiles(t), restore)
+  const isStarted = async () =>
+    (
+      await k.query(
+        'select id from databases.database where former_volume is not null and container_id is not null'
+      )
+    ).length > 0
+  await until(isStarted, 'its server to be started')
+  stop.abort(new Error('killed'))
+  await t.rejects(restored, /killed/)
+  await source.settle(id, 'restore', work())
+  const { body } = await ann.get(path)
+  t.match(body, { status: 'running', status_detail: /its server ends/ })
+  const kept = /may have taken meanwhile is in the volume (\S+), which is kept until \d/.exec(
+    body.status_detail
+  )?.[1]
+  t.ok(kept, body.status_detail)
   t.same([...(await names())].sort(), [former, kept].sort())
   t.same(await k.query('select volume, former_volume, next_volume, task from databases.database'), [
     { volume: former, former_volume: null, next_volume: null, task: null }
