@@ -83,9 +83,10 @@ export interface SettleWork
     Partial<Pick<RestoreWork, 'id' | 'restored'>> {
   /**
    * The source has put back the restore `id` by itself before, and what was there before it has taken writes since: it has failed, and is
-   * not begun again. Said each time that it is asked, until another restore begins.
+   * not begun again. Said each time that it is asked, until another restore begins. `reason`: a sentence for the user; without one it says
+   * that it was cut off.
    */
-  undone?(): void
+  undone?(reason?: string): void
 }
 
 export interface DumpOptions {

@@ -21,7 +21,6 @@ export const interruptedDatabases = {
       'task',
       'status_before',
       'former_volume',
-      'next_volume',
       'is_remade',
       'initialized_at',
       'deleting_at'
@@ -57,14 +56,16 @@ export const interruptedDatabases = {
       `with was as (
         select id, task from databases.database
         where task in ('provision', 'upgrade', 'backup', 'restore') and deleting_at is null)
-      update databases.database d set task = null, status_before = null, former_volume = null, next_volume = null, is_remade = false,
+      update databases.database d set task = null, status_before = null, former_volume = null, is_remade = false,
         -- What is not known to hold nothing is not thrown away.
         initialized_at = coalesce(d.initialized_at, now()),
         status = case was.task when 'backup' then coalesce(d.status_before, 'failed') else 'failed' end,
         status_detail = case was.task
           when 'provision' then $1 || ' this database was being made: reload it where it does not run; what is in its volume stays'
           when 'upgrade' then $1 || ' its upgrade was not over: its upgrades say more'
-          when 'restore' then $1 || ' a restore into it was not over: ask for it again where it is still wanted'
+          when 'restore' then $1 || ' a restore into it was not over: ask for it again where it is still wanted. What was there before it is in the volume '
+            || coalesce(d.former_volume, d.volume) || coalesce(', and what was restored in ' || case
+              when d.former_volume is null then to_jsonb(d) ->> 'next_volume' else d.volume end, '')
         end
       from was where was.id = d.id returning d.name, was.task`,
       [archived]

@@ -7,7 +7,7 @@ export const settings = object({
   ),
   upgrade_keep_days: described(
     Type.Integer({ default: 7, minimum: 1, maximum: 365 }),
-    'How long the old volume is kept after an upgrade or a restore that nobody has confirmed.'
+    'How long the old volume is kept after an upgrade that nobody has confirmed, and how long one that may have taken rows when an upgrade or a restore was given up.'
   ),
   ssh_host: maybe(fromEnvironment('SERVER_SSH_HOST', Type.String())),
   ssh_user: maybe(fromEnvironment('SERVER_SSH_USER', Type.String()))

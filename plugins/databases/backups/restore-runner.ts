@@ -3,7 +3,7 @@ import { whileThereIsRoom } from 'busbar/api/builds'
 import type { DatabaseRow } from '../records/database-row.js'
 import { nextVolumeOf } from '../records/slug.js'
 import { filesFormat } from '../servers/file-formats.js'
-import { isFinal } from '../servers/provisioner.js'
+import { isGivenUp, removeNamed } from '../servers/provisioner.js'
 import type { SideServers } from '../servers/side-servers.js'
 import type { GivenUpVolumes } from './given-up-volumes.js'
 import { assertFormat, isRunning, partOf, type RunKit, sumOf } from './run-kit.js'
@@ -16,13 +16,6 @@ interface RestoreParts {
 
 const againMs = 2000
 const dayMs = 86_400_000
-
-/** What was restored does not serve. */
-interface Unserved {
-  readonly error: unknown
-  /** Not where it has never answered, from its first start on. */
-  readonly mayHaveServed: boolean
-}
 
 /** Of a restore that is over: its database was deleted, or put back by another process. */
 class TakenOver extends Error {
@@ -39,10 +32,9 @@ export class RestoreRunner {
   constructor(private readonly parts: RestoreParts) {}
 
   async restore(id: string, dump: StoredDump, work: RestoreWork): Promise<void> {
-    const { signal, say } = work
     const { kit } = this.parts
-    const { board, db, servers, images } = kit.parts
-    const { side, files } = kit.tools()
+    const { board, db } = kit.parts
+    kit.tools()
     const present = await kit.readable(id)
     const row = await db.transaction(
       async tx =>
@@ -54,10 +46,28 @@ export class RestoreRunner {
             from: ['running', 'stopped', 'failed'],
             detail: 'a backup is restored'
           },
-          { restore_id: work.id, restore_outcome: null, next_volume: nextVolumeOf(present.slug, partOf()) },
+          {
+            restore_id: work.id,
+            restore_outcome: null,
+            restore_reason: null,
+            next_volume: nextVolumeOf(present.slug, partOf())
+          },
           tx
         )
     )
+    try {
+      await this.#restore(row, dump, work)
+    } catch (error) {
+      await this.#removeOfDeleted(row)
+      throw error
+    }
+  }
+
+  async #restore(row: DatabaseRow, dump: StoredDump, work: RestoreWork): Promise<void> {
+    const { signal, say } = work
+    const { kit } = this.parts
+    const { servers, images } = kit.parts
+    const { side, files } = kit.tools()
     const volume = row.next_volume ?? ''
     const { engine } = await servers.engineOf(row)
     assertFormat(engine.dump?.format ?? filesFormat(row), dump.format)
@@ -73,9 +83,18 @@ export class RestoreRunner {
     say('putting it in the place of the present one')
     const switched = await this.#switch(row, volume)
     // One that is cut off may serve all the same: `settle` looks.
-    const failure = await this.#serve(switched, { say, signal })
-    if (failure !== null) throw new Error(await this.#goBack(switched, failure))
+    const error = await this.#serve(switched, { say, signal })
+    if (error !== null) throw new Error(await this.#goBack(switched, error))
     await this.#keepRestored(switched, work.restored)
+  }
+
+  /** Its deletion has looked before some of it was made. */
+  async #removeOfDeleted(row: DatabaseRow): Promise<void> {
+    const { kit } = this.parts
+    if ((await kit.parts.store.find(row.id)) !== undefined) return
+    const { runtime, side } = kit.tools()
+    await side.closeAll(row)
+    if (row.next_volume != null) await runtime.removeVolume(row.next_volume)
   }
 
   /** Into a server of its own, with what is not restored of the present one. */
@@ -120,21 +139,23 @@ export class RestoreRunner {
   }
 
   /** Why it does not, or null. Rows that it takes are in no other volume: an engine that is away for a moment is no reason to go back. */
-  async #serve(row: DatabaseRow, { signal, say }: BackupWork): Promise<Unserved | null> {
+  async #serve(row: DatabaseRow, { signal, say }: BackupWork): Promise<Error | null> {
     const { provisioner, clock, store } = this.parts.kit.parts
-    for (let said = '', mayHaveServed = false; ; mayHaveServed = true)
+    for (let said = ''; ; ) {
+      const present = await store.find(row.id)
+      if (present === undefined) throw new TakenOver()
       try {
-        const present = await store.find(row.id)
-        await provisioner.provision(present ?? row, signal)
+        await provisioner.provision(present, signal)
         return null
       } catch (error) {
         signal.throwIfAborted()
-        if (isFinal(error)) return { error, mayHaveServed }
+        if (isGivenUp(error, await store.find(row.id))) return error
         const reason = provisioner.reasonOf(row, error)
         if (reason !== said) say(reason)
         said = reason
         await clock.sleep(againMs, signal)
       }
+    }
   }
 
   /** Nothing leads back from here: the record of the restore says so in the same transaction, and it is not done again. */
@@ -150,8 +171,11 @@ export class RestoreRunner {
     })
   }
 
-  /** To what was there before; why, in sentences. A volume from which a server may have served stays for a while: it may have taken rows. */
-  async #goBack(row: DatabaseRow, { error, mayHaveServed }: Unserved): Promise<string> {
+  /**
+   * To what was there before; why, in sentences. A volume from which a server was started stays for a while, as it may have taken rows, and
+   * the restore is over then: who looks for them is told.
+   */
+  async #goBack(row: DatabaseRow, error: unknown): Promise<string> {
     const { givenUp, keepDays, kit } = this.parts
     const { store, db, clock, provisioner, log } = kit.parts
     const reason = provisioner.reasonOf(row, error)
@@ -160,25 +184,27 @@ export class RestoreRunner {
       const present = await store.find(row.id, tx)
       const former = present?.former_volume
       if (present === undefined || former == null) throw new TakenOver()
-      const isKept = mayHaveServed && present.container_id !== null
+      const until = new Date(clock.now().getTime() + keepDays * dayMs)
+      const words = `${reason}. What its server may have taken meanwhile is in the volume ${present.volume}, which is kept until ${until.toISOString()}`
+      const isKept = present.container_id !== null
       const changes = {
         volume: former,
         former_volume: null,
         container_id: null,
-        ...(isKept && { next_volume: null })
+        ...(isKept && { next_volume: null, restore_outcome: 'undone' as const, restore_reason: words })
       }
       if ((await store.updateRestored(row, changes, tx)) === undefined) throw new TakenOver()
       if (!isKept) return reason
-      const until = new Date(clock.now().getTime() + keepDays * dayMs)
       await givenUp.giveUp(row.id, present.volume, tx, until)
-      return `${reason}. What its server may have taken meanwhile is in the volume ${present.volume}, which is kept until ${until.toISOString()}`
+      return words
     })
   }
 
   async settle(id: string, work: SettleWork): Promise<void> {
     const { store } = this.parts.kit.parts
     const found = await store.find(id)
-    if (found?.task === 'restore') await this.#putBack(found, work)
+    const isAsked = work.id === undefined || found?.restore_id == null || found.restore_id === work.id
+    if (found?.task === 'restore' && isAsked) await this.#putBack(found, work)
     await this.#tellOutcome(await store.find(id), work)
   }
 
@@ -187,18 +213,21 @@ export class RestoreRunner {
     if (row === undefined || work.id === undefined || row.restore_id !== work.id) return
     if (row.restore_outcome === 'restored')
       await this.parts.kit.parts.db.transaction(async tx => await work.restored?.(tx))
-    else if (row.restore_outcome === 'undone') work.undone?.()
+    else if (row.restore_outcome === 'undone') work.undone?.(row.restore_reason ?? undefined)
   }
 
   async #putBack(found: DatabaseRow, work: SettleWork): Promise<void> {
     const { kit, givenUp } = this.parts
-    const { store, board, provisioner, db } = kit.parts
+    const { store, board, provisioner, db, clock } = kit.parts
     const { id } = found
     const { signal } = work
     const { runtime, side } = kit.tools()
     await side.closeAll(found)
-    const undone = found.former_volume === null ? null : await this.#settleSwitch(found, work)
-    const row = (await store.find(id)) ?? found
+    if (found.former_volume !== null) await this.#settleSwitch(found, work)
+    const row = await store.find(id)
+    if (row === undefined) return
+    // That of the volume which was given up is reached under its name until another one is made.
+    if (row.container_id === null) await removeNamed(runtime, row, row.slug)
     const before = row.status_before ?? 'running'
     const failure = await kit.failureOf(row, signal, async () => {
       if (before === 'running' || row.container_id === null) await provisioner.provision(row, signal)
@@ -206,33 +235,33 @@ export class RestoreRunner {
       if (before === 'stopped') await kit.stopServing(runtime, (await store.find(id)) ?? row)
     })
     const status = before === 'stopped' ? 'stopped' : 'running'
-    const detail = [undone, failure].filter(words => words !== null).join('. ')
+    const detail = [row.restore_reason, failure].filter(words => words != null).join('. ')
     await db.transaction(async tx => {
       const changes = {
         next_volume: null,
+        ...(failure === null && { initialized_at: row.initialized_at ?? clock.now() }),
         ...(detail !== '' && { status_detail: detail }),
         ...(work.id === undefined && { restore_outcome: row.restore_outcome ?? 'undone' })
       }
+      // Another attempt at the same restore has other volumes.
+      if ((await store.updateRestored(row, {}, tx)) === undefined) throw new TakenOver()
       if (!(await board.end(id, 'restore', failure === null ? status : 'failed', changes, tx))) return
       if (row.next_volume != null) await givenUp.giveUp(id, row.next_volume, tx)
     })
   }
 
-  /**
-   * Cut off behind the switch: what the new server was given since is in no other volume, so the old one is for where it does not serve.
-   * Why that was, or null.
-   */
-  async #settleSwitch(row: DatabaseRow, { signal, restored }: SettleWork): Promise<string | null> {
+  /** Cut off behind the switch: what the new server was given since is in no other volume, so the old one is for where it does not serve. */
+  async #settleSwitch(row: DatabaseRow, { signal, restored }: SettleWork): Promise<void> {
+    const { provisioner, store } = this.parts.kit.parts
     try {
-      await this.parts.kit.parts.provisioner.provision(row, signal)
+      await provisioner.provision(row, signal)
     } catch (error) {
       signal.throwIfAborted()
-      if (!isFinal(error)) throw error
-      // Whether it has answered before the platform ended, nobody knows.
-      return await this.#goBack(row, { error, mayHaveServed: true })
+      if (!isGivenUp(error, await store.find(row.id))) throw error
+      await this.#goBack(row, error)
+      return
     }
     await this.#keepRestored(row, restored)
-    return null
   }
 }
 

@@ -4,5 +4,10 @@ import type { Migration } from 'busbar/sdk'
 export const nameNextVolumes: Migration = {
   name: '006-name-next-volumes',
   phase: 'expand',
-  sql: 'alter table $schema.database add column next_volume text;'
+  sql: `
+    alter table $schema.database
+      add column next_volume text,
+      -- Of a restore that was undone: why, and where what it may have taken is.
+      add column restore_reason text;
+  `
 }

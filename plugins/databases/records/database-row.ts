@@ -45,6 +45,8 @@ export interface DatabaseRow {
   /** The newest restore that was begun, and how it has ended where nobody was told. Absent of one that is not in the table yet. */
   readonly restore_id?: string | null
   readonly restore_outcome?: 'restored' | 'undone' | null
+  /** Why it is `undone`, where that is to be told. */
+  readonly restore_reason?: string | null
   readonly is_external: boolean
   readonly external_port: number | null
   /** When its server has answered for the first time: before that nothing in its volume counts. */
@@ -61,4 +63,4 @@ export const doing = ({ task, status }: Pick<DatabaseRow, 'task' | 'status'>): s
 
 export const databaseColumns = `id, project_id, name, slug, type, version, status, status_detail, task, status_before, image, image_reference,
   image_name, source_kind, source_ref, container_id, is_remade, are_limits_due, container_port, data_dir, backup_mode, backup_command, restore_command,
-  credentials, cpu_limit, memory_limit, volume, volume_bytes, former_volume, next_volume, restore_id, restore_outcome, is_external, external_port, initialized_at, stop_asked_at, delete_backups, created_at, updated_at`
+  credentials, cpu_limit, memory_limit, volume, volume_bytes, former_volume, next_volume, restore_id, restore_outcome, restore_reason, is_external, external_port, initialized_at, stop_asked_at, delete_backups, created_at, updated_at`

@@ -93,9 +93,13 @@ export class DatabaseStore {
     await this.db.table('database', tx).where({ id }).update(changes)
   }
 
-  /** Undefined where it is not at this restore any more. */
+  /** Undefined where it is not at this attempt at this restore any more. */
   async updateRestored(
-    { id, restore_id: restoreId = null }: Pick<DatabaseRow, 'id' | 'restore_id'>,
+    {
+      id,
+      restore_id: restoreId = null,
+      next_volume: nextVolume = null
+    }: Pick<DatabaseRow, 'id' | 'restore_id' | 'next_volume'>,
     changes: DatabaseChanges,
     tx?: Tx
   ): Promise<DatabaseRow | undefined> {
@@ -103,8 +107,11 @@ export class DatabaseStore {
       .table<DatabaseRow>('database', tx)
       .where({ id, task: 'restore' })
       .whereNull('deleting_at')
-      .whereRaw('restore_id is not distinct from ?', [restoreId])
-      .update(changes as object)
+      .whereRaw('restore_id is not distinct from ? and next_volume is not distinct from ?', [
+        restoreId,
+        nextVolume
+      ])
+      .update({ id, ...changes } as object)
       .returning('*')
     return (rows as DatabaseRow[])[0]
   }

@@ -5,7 +5,7 @@ import { problems } from '../problems.js'
 import type { DatabaseRow } from '../records/database-row.js'
 import type { DatabaseService } from '../records/database-service.js'
 import type { DatabaseStore } from '../records/database-store.js'
-import { sideName } from '../records/slug.js'
+import { isCheckVolume, sideName } from '../records/slug.js'
 import type { StatusBoard } from '../status/status-board.js'
 import type { ImageSource } from './image-source.js'
 import { limitRunning } from './resource-limits.js'
@@ -23,15 +23,29 @@ interface ProvisionerParts {
   readonly log: Log
 }
 
-const passing = ['E_ENGINE_UNREACHABLE', 'E_PLUGIN_OFF']
+/** The engine, plugins, and the platform's own database. */
+const passing = [
+  'E_ENGINE_UNREACHABLE',
+  'E_PLUGIN_OFF',
+  'E_DATABASE_UNREACHABLE',
+  'E_DATABASE_BUSY',
+  'E_DATABASE_LOCKED',
+  'E_DATABASE_LOCK_ROOM'
+]
 const mostAttempts = 8
 
-/** Of an engine that is away for a moment. */
+/** Of what is away for a moment. */
 export const isPassing = (error: unknown): boolean => isProblem(error) && passing.includes(error.code)
 
-/** Of a server that does not serve, or an engine that refuses it; whatever else fails may be over in a moment. */
-export const isFinal = (error: unknown): boolean =>
-  error instanceof ServerFailed || (isProblem(error) && !isPassing(error))
+/**
+ * Whether what was there before is brought back. Where others may have reached the new server, only if that does not serve: rows that it has
+ * taken are nowhere else, and an engine that refuses it, or has no room for it now, may take it later.
+ */
+export const isGivenUp = (
+  error: unknown,
+  present: Pick<DatabaseRow, 'container_id'> | undefined
+): error is Error =>
+  error instanceof ServerFailed || (isProblem(error) && !isPassing(error) && present?.container_id == null)
 
 /** Makes the serving container of a database: the first one, and each that takes the place of another. */
 export class Provisioner {
@@ -162,6 +176,7 @@ export class Provisioner {
     const owner = { projectId: row.project_id, databaseId: row.id }
     // What a server has left that never answered is nobody's: another one would not go on from there.
     if (row.initialized_at === null) await runtime.removeVolume(row.volume)
+    else await assertVolume(runtime, row)
     await runtime.ensureVolume(row.volume, owner)
     const containerId = await servers.create(runtime, row, {
       name: row.slug,
@@ -173,6 +188,13 @@ export class Provisioner {
     await store.update(row.id, { container_id: containerId, is_remade: false })
     return containerId
   }
+}
+
+/** An empty server is no database that somebody has lost: where its volume is gone, and others of it are there, one of these may have it. */
+async function assertVolume(runtime: ContainerRuntime, { id, volume }: DatabaseRow): Promise<void> {
+  const names = (await runtime.volumeNames({ databaseId: id })).filter(name => !isCheckVolume(name))
+  if (names.length > 0 && !names.includes(volume))
+    throw problems.volumeMissing({ volume, others: names.sort().join(', ') })
 }
 
 const haveSameLimits = (one: DatabaseRow, other: DatabaseRow): boolean =>

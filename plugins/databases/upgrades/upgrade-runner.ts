@@ -9,7 +9,7 @@ import type { DatabaseService } from '../records/database-service.js'
 import type { DatabaseStore } from '../records/database-store.js'
 import { nextVolumeOf } from '../records/slug.js'
 import type { ImageSource } from '../servers/image-source.js'
-import { isFinal, isPassing, type Provisioner } from '../servers/provisioner.js'
+import { isGivenUp, isPassing, type Provisioner } from '../servers/provisioner.js'
 import { type ServerContainer, stopGraceSeconds } from '../servers/server-container.js'
 import { SideServers } from '../servers/side-servers.js'
 import type { StatusBoard } from '../status/status-board.js'
@@ -223,7 +223,7 @@ export class UpgradeRunner {
     } catch (error) {
       signal.throwIfAborted()
       log.warn({ err: error, databaseId: id }, 'an upgraded database could not be started')
-      if (!isFinal(error)) throw error
+      if (!isGivenUp(error, await store.find(id))) throw error
       await this.#bringBack(work, provisioner.reasonOf(row, error))
       return
     }
