@@ -4,6 +4,7 @@ import { type S3Server, startS3Server } from '../../../lab/s3-server.js'
 import {
   createDatabase,
   ended,
+  filesOf,
   largeLines,
   lines,
   type Opened,
@@ -49,6 +50,26 @@ test('what is removed while a backup of it is under way ends that, and nothing o
   t.ok(probe.calls.includes(`settle backup ${id}`), 'what was changed for it was put back')
   t.same((await admin.get('/api/notifications')).body.items, [], 'nobody is told that it has failed')
   t.equal((await k.query("select from graphile_worker.jobs where task_identifier ~ '^backups:'")).length, 0)
+})
+
+test('a folder of this machine has nothing of a backup whose owner was removed', async t => {
+  for (const isProject of [false, true]) {
+    const opened = await openPlatform(t)
+    const { k, admin, project, probe } = opened
+    const id = await createDatabase(opened, 'Held', lines(10_000))
+    probe.hold = held(t).promise
+    t.equal((await admin.post(`${pathOf(project, id)}/backups`)).status, 202)
+    await until(async () => (await filesOf(k)).some(file => file.endsWith('.part')), 'it to be written')
+    if (isProject) {
+      t.equal((await admin.delete(`/api/projects/${project}`)).status, 200)
+      await k.runRemovalsNow()
+    } else await removeDatabase(opened, id, true)
+    await until(async () => (await rowsOf(opened, 'backup')) === 0, 'all of the backup to go', 60_000)
+    await until(async () => (await filesOf(k)).length === 0, 'its file to go', 60_000)
+    const jobs = "select from graphile_worker.jobs where task_identifier ~ '^backups:'"
+    await until(async () => (await k.query(jobs)).length === 0, 'its jobs to end')
+    t.same(await filesOf(k), [])
+  }
 })
 
 test('a backup that has ended while its owner was removed goes at once', async t => {
