@@ -76,8 +76,8 @@ export function volumeContributions(contribute: Contributor, { volumes, removal,
     mountsOf: async (applicationId, tx) => await volumes.mountsOf(applicationId, tx)
   })
   contribute(applicationTeardown, 'volumes', {
-    teardown: async applicationId => {
-      await removal.ofApplication(applicationId)
+    teardown: async (applicationId, { signal }) => {
+      await removal.ofApplication(applicationId, signal)
     }
   })
 }
