@@ -2,13 +2,14 @@ import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 
 /**
  * What becomes of a request instead of its answer. `half`: the answer is cut off in the middle of its body. `lost`: it is done, and
- * nobody hears of it.
+ * nobody hears of it. `trickle`: some bytes of its body are taken every now and then.
  */
-type S3Fault = 'cut' | 'half' | 'lost' | 'silence' | 'refuse' | 'full' | undefined
+type S3Fault = 'cut' | 'half' | 'lost' | 'silence' | 'trickle' | 'refuse' | 'full' | undefined
 
 interface S3Request {
   readonly method: string
@@ -28,14 +29,22 @@ export interface S3Server {
   /** Puts another content under a key, as damage does. */
   replace(key: string, content: Buffer): void
   lose(key: string): void
-  /** Asked for each request; without one every request is answered. */
-  fault: ((request: S3Request) => S3Fault) | undefined
+  /**
+   * Asked for each request; without one every request is answered. Until a promise resolves no byte of the body is taken, as a store
+   * does that stalls.
+   */
+  fault: ((request: S3Request) => S3Fault | Promise<S3Fault>) | undefined
+  /** Asked for each request whose body has come, which is done when it resolves, whoever still waits for it. */
+  arrived: ((request: S3Request) => Promise<void> | undefined) | undefined
   /** All that came, in order. */
   readonly requests: readonly S3Request[]
 }
 
 export const s3Bucket = 'backups'
 export const s3Keys = { access_key: 'AKIDOFTHETEST', secret_key: 'correct horse battery staple' }
+
+/** Between two pieces of a body, of some KiB each. */
+const tricklePauseMs = 1_500
 
 interface Upload {
   readonly key: string
@@ -47,7 +56,7 @@ export async function startS3Server(t: Test): Promise<S3Server> {
   const objects = new Map<string, Buffer>()
   const uploads = new Map<string, Upload>()
   const requests: S3Request[] = []
-  const lab: { fault: S3Server['fault'] } = { fault: undefined }
+  const lab: Pick<S3Server, 'fault' | 'arrived'> = { fault: undefined, arrived: undefined }
   const server = createServer((request, response) => {
     void answer(request, response).catch(() => response.destroy())
   }).listen(0, '127.0.0.1')
@@ -70,13 +79,14 @@ export async function startS3Server(t: Test): Promise<S3Server> {
       number: requests.length
     }
     requests.push(asked)
-    const fault = lab.fault?.(asked)
+    const fault = await lab.fault?.(asked)
     if (fault === 'cut') {
       request.socket.destroy()
       return
     }
     if (fault === 'silence') return
-    const body = await bodyOf(request)
+    const body = await bodyOf(request, fault === 'trickle' ? tricklePauseMs : 0)
+    await lab.arrived?.(asked)
     if (fault === 'lost')
       response.end = () => {
         request.socket.destroy()
@@ -188,6 +198,12 @@ export async function startS3Server(t: Test): Promise<S3Server> {
     },
     set fault(wanted) {
       lab.fault = wanted
+    },
+    get arrived() {
+      return lab.arrived
+    },
+    set arrived(wanted) {
+      lab.arrived = wanted
     }
   }
 }
@@ -211,9 +227,12 @@ function send(request: IncomingMessage, response: ServerResponse, object: Buffer
   })
 }
 
-async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+async function bodyOf(request: IncomingMessage, pauseMs: number): Promise<Buffer> {
   const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk)
+  for await (const chunk of request) {
+    chunks.push(chunk)
+    if (pauseMs > 0) await sleep(pauseMs)
+  }
   return Buffer.concat(chunks)
 }
 

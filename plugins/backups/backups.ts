@@ -125,6 +125,7 @@ export function startBackups({ use, config, log }: StartContext<typeof needs, Se
     store: restoreStore,
     backups: store,
     reader,
+    deletions,
     limitMinutes
   })
   const drills = new DrillService({
@@ -132,6 +133,7 @@ export function startBackups({ use, config, log }: StartContext<typeof needs, Se
     store: new DrillStore(db),
     backups: store,
     reader,
+    deletions,
     limitMinutes
   })
   const orphans = new Orphans({

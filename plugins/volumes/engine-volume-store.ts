@@ -1,8 +1,10 @@
+import { applicationTable } from 'busbar/api/applications'
 import type { Database, Tx } from 'busbar/sdk'
 
-interface DiscardedVolume {
+export interface DiscardedVolume {
   readonly name: string
   readonly application_id: string
+  readonly project_id: string
 }
 
 /** What was made on the engine, or is about to be, whether users still see it or not. */
@@ -49,7 +51,10 @@ export class EngineVolumeStore {
 
   async discarded(): Promise<readonly DiscardedVolume[]> {
     return await this.db.sql<DiscardedVolume>(
-      'select name, application_id from $schema.engine_volume where discarded_at is not null order by discarded_at, name'
+      `
+      select e.name, e.application_id, a.project_id from $schema.engine_volume e
+      join ${applicationTable.name} a on a.id = e.application_id
+      where e.discarded_at is not null order by e.discarded_at, e.name`
     )
   }
 

@@ -17,16 +17,18 @@ export class VolumeRemoval {
    * While it is being deleted. Its containers go first, which is done by others too, but later: what they have mounted stays
    * for as long as they are there.
    */
-  async ofApplication(applicationId: string): Promise<void> {
+  async ofApplication(applicationId: string, signal: AbortSignal): Promise<void> {
     const { store, runtime } = this.parts
     const names = await store.of(applicationId)
     // Without any, there is no need of an engine.
     if (names.length === 0) return
     for (const { id } of await runtime.list({ applicationId })) {
+      signal.throwIfAborted()
       await runtime.stop(id, graceSeconds)
       await runtime.remove(id)
     }
     for (const name of names) {
+      signal.throwIfAborted()
       await runtime.removeVolume(name)
       await store.forget(name)
     }

@@ -54,12 +54,13 @@ export function startVolumes({ use, log }: StartContext<typeof needs, unknown>):
   const discarded = new DiscardedVolumes({ ...use, store: engineVolumes, log })
   const sizes = new VolumeSizes({ ...use, store, log })
   const work = new WorkStore(use.db)
-  const backups = new VolumeBackups({ ...use, store: work, engineVolumes, discarded })
+  const removal = new VolumeRemoval({ ...use, store: engineVolumes })
+  const backups = new VolumeBackups({ ...use, store: work, engineVolumes, discarded, removal })
   return {
     discarded,
     backups,
     leftWork: new LeftWork({ ...use, store: work, backups, log }),
-    removal: new VolumeRemoval({ ...use, store: engineVolumes }),
+    removal,
     volumes: new VolumeService({ ...use, store, engineVolumes, discarded, sizes, log })
   }
 }
@@ -75,8 +76,8 @@ export function volumeContributions(contribute: Contributor, { volumes, removal,
     mountsOf: async (applicationId, tx) => await volumes.mountsOf(applicationId, tx)
   })
   contribute(applicationTeardown, 'volumes', {
-    teardown: async applicationId => {
-      await removal.ofApplication(applicationId)
+    teardown: async (applicationId, { signal }) => {
+      await removal.ofApplication(applicationId, signal)
     }
   })
 }

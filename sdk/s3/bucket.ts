@@ -18,10 +18,17 @@ const loadSdk = async () => {
 type Sdk = Awaited<ReturnType<typeof loadSdk>>
 
 const connectMs = 15_000
-/** How long a connection may move no byte. */
-const silenceMs = 60_000
-/** One request, from its first byte to the head of its answer: a part at 56 KB a second, and one of the longest at 224. */
-const requestMs = 300_000
+/** How long a store is waited for. */
+interface Waits {
+  /** How long a connection may move no byte. */
+  readonly silenceMs: number
+  /** One request, from its first byte to the head of its answer. */
+  readonly requestMs: number
+  /** How long a store may be away in the middle of an upload: what was sent before would be lost with it. */
+  readonly awayMs: number
+}
+/** A part at 56 KB a second, and one of the longest at 224. */
+const usualWaits: Waits = { silenceMs: 60_000, requestMs: 300_000, awayMs: 120_000 }
 /** How long an object may keep who reads it waiting: this, and for each byte what it takes at 32 KiB a second. */
 const readingMs = 120_000
 const slowestBytesPerMs = 32.768
@@ -32,11 +39,13 @@ interface Options {
   readonly signal: AbortSignal
 }
 
-interface BucketOptions {
+export interface BucketOptions {
   /** Tells how long a store keeps who reads waiting. Default: the time of the machine. */
   readonly clock?: Pick<Clock, 'elapsed'>
   /** Default: what the host takes. */
   readonly plan?: PartPlan
+  /** Default: a minute without a byte, five for a request, and two for one that is away. */
+  readonly waits?: Partial<Waits>
 }
 
 /** A bucket of Amazon S3 or of a store that speaks its protocol. */
@@ -44,13 +53,14 @@ export class S3Bucket {
   readonly #settings: S3Settings
   readonly #host: string
   readonly #plan: PartPlan
-
+  readonly #waits: Waits
   readonly #clock: Pick<Clock, 'elapsed'>
 
-  constructor(settings: S3Settings, { clock, plan }: BucketOptions = {}) {
+  constructor(settings: S3Settings, { clock, plan, waits }: BucketOptions = {}) {
     this.#settings = settings
     this.#host = settings.endpoint === '' ? `s3.${settings.region}.amazonaws.com` : settings.endpoint
     this.#plan = plan ?? planFor(this.#host)
+    this.#waits = { ...usualWaits, ...waits }
     this.#clock = clock ?? { elapsed: () => performance.now() }
   }
 
@@ -77,6 +87,7 @@ export class S3Bucket {
     }
     const plan = this.#plan
     const parts = partsOf(given(), plan)
+    const patience = { signal, awayMs: this.#waits.awayMs }
     try {
       await this.#with(signal, async (client, sdk) => {
         const first = await parts.next()
@@ -98,7 +109,7 @@ export class S3Bucket {
           const send = async (Body: Buffer, PartNumber: number): Promise<void> => {
             const command = new sdk.UploadPartCommand({ Bucket, Key: key, UploadId, PartNumber, Body })
             const { ETag } = await patiently(
-              signal,
+              patience,
               async () => await client.send(command, { abortSignal: signal })
             )
             done.push({ PartNumber, ETag })
@@ -123,7 +134,7 @@ export class S3Bucket {
             UploadId,
             MultipartUpload: { Parts: done }
           })
-          await patiently(signal, async () => await client.send(command, { abortSignal: signal })).catch(
+          await patiently(patience, async () => await client.send(command, { abortSignal: signal })).catch(
             async (error: unknown) => {
               // One that was done, and whose answer was lost, is no upload any more when it is asked for again.
               if (!isNoUpload(error) || (await this.size(key, { signal })) !== bytes) throw error
@@ -304,8 +315,8 @@ export class S3Bucket {
       responseChecksumValidation: 'WHEN_REQUIRED',
       requestHandler: {
         connectionTimeout: connectMs,
-        socketTimeout: silenceMs,
-        requestTimeout: requestMs,
+        socketTimeout: this.#waits.silenceMs,
+        requestTimeout: this.#waits.requestMs,
         throwOnRequestTimeout: true,
         ...guardedAgents(this.#settings, this.#host)
       }

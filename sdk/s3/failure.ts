@@ -58,11 +58,17 @@ export function s3Failure(error: unknown, place: Place): Error {
   if (error instanceof S3Error) return error
   if (!(error instanceof Error)) return new S3Error(`the store at ${place.host} failed`)
   const status = (error as Fault).$metadata?.httpStatusCode
-  const code = codeOf(error)
+  const code = isLate(error) ? late : codeOf(error)
   return new S3Error(sentence(place, code, status), { cause: error })
 }
 
+/** A request that went on for as long as it may: its connection has moved bytes until then. */
+const isLate = ({ message }: Error): boolean => message.includes('requestTimeout')
+const late = 'TooSlow'
+
 function sentence({ host, bucket, region }: Place, code: string, status: number | undefined): string {
+  if (code === late)
+    return `${host} is too slow: a request was not answered in the time it has; use a store that is nearer, or a faster connection`
   if (silent.has(code))
     return `${host} does not answer (${code}): check the endpoint, and whether a firewall is in between`
   const cut = answerFaults[code as AnswerFault]

@@ -1,23 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isPassing } from './failure.js'
 
-/** How long a store may be away in the middle of an upload: what was sent before would be lost with it. */
-const patienceMs = 120_000
 const firstPauseMs = 1_000
 const longestPauseMs = 15_000
 
 /**
  * For requests of an upload that has begun, which the client has tried a few times within seconds: does `work` again while the store
- * is away or says that it is busy, for two minutes. What it refuses is told at once.
+ * is away or says that it is busy, for so long. What it refuses is told at once.
  */
-export async function patiently<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+export async function patiently<T>(
+  { signal, awayMs }: { readonly signal: AbortSignal; readonly awayMs: number },
+  work: () => Promise<T>
+): Promise<T> {
   const since = performance.now()
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
     try {
       return await work()
     } catch (error) {
       signal.throwIfAborted()
-      if (!isPassing(error) || performance.now() - since + pauseMs > patienceMs) throw error
+      if (!isPassing(error) || performance.now() - since + pauseMs > awayMs) throw error
       await sleep(pauseMs, undefined, { signal })
     }
   }

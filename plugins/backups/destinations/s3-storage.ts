@@ -1,4 +1,4 @@
-import { S3Bucket, S3Error, type S3Settings } from 'busbar/sdk/s3'
+import { type BucketOptions, S3Bucket, S3Error, type S3Settings } from 'busbar/sdk/s3'
 import { type BackupStorage, StorageError } from '../api.js'
 
 interface Options {
@@ -9,8 +9,8 @@ interface Options {
 export class S3Storage implements BackupStorage {
   readonly #bucket: S3Bucket
 
-  constructor(settings: S3Settings) {
-    this.#bucket = new S3Bucket(settings)
+  constructor(settings: S3Settings, options?: BucketOptions) {
+    this.#bucket = new S3Bucket(settings, options)
   }
 
   async put(key: string, content: AsyncIterable<Buffer>, options: Options): Promise<void> {

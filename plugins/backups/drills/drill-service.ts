@@ -13,6 +13,7 @@ import { problems } from '../problems.js'
 import type { DumpReader } from '../restores/dump-reader.js'
 import { eventOf } from '../runs/backup-runner.js'
 import type { BackupRow, BackupStore } from '../runs/backup-store.js'
+import type { Deletions } from '../runs/deletions.js'
 import { runFailure } from '../runs/run-failure.js'
 import { withRunLimit } from '../runs/run-limit.js'
 import type { OwnerQueues } from '../sources/owner-queues.js'
@@ -33,11 +34,12 @@ interface DrillParts {
   readonly sourceStore: SourceStore
   readonly sources: Sources
   readonly reader: DumpReader
+  readonly deletions: Pick<Deletions, 'afterUse'>
   readonly limitMinutes: number
 }
 
 const settleMs = 120_000
-const seenEveryMs = 60_000
+const lookEveryMs = 5_000
 /** A copy that ends the platform does so each time. */
 const mostAttempts = 5
 
@@ -68,14 +70,16 @@ export class DrillService {
     const since = clock.elapsed()
     const ms = (): number => Math.round(clock.elapsed() - since)
     await store.seen(id, clock.now())
-    const stop = clock.every(seenEveryMs, async () => {
+    const unwanted = new AbortController()
+    const stop = clock.every(lookEveryMs, async () => {
       await store.seen(id, clock.now())
+      if (!(await backups.isWanted(id))) unwanted.abort(new Error(`the ${row.kind} was deleted`))
     })
     try {
       await this.#settle(row)
       if (attempt > mostAttempts) throw new Error('the platform ended each time that the drill was under way')
       const { rows, detail } = await withRunLimit(
-        { clock, minutes: this.parts.limitMinutes, signal },
+        { clock, minutes: this.parts.limitMinutes, signal, unwanted: unwanted.signal },
         async limited => await this.#check(backup, row, limited)
       )
       if (backup.rows !== null && rows < backup.rows)
@@ -87,11 +91,13 @@ export class DrillService {
       const reason = secrets.clean(runFailure(error))
       await db.transaction(async tx => {
         await store.failed(id, { at: clock.now(), ms: ms(), error: reason }, tx)
+        if (!(await backups.isWanted(id, tx))) return
         await events.emit(drillFailed, { ...eventOf(row), backupId: id, reason }, tx)
       })
     } finally {
       stop()
       await this.#settle(row)
+      await this.parts.deletions.afterUse(id)
     }
   }
 

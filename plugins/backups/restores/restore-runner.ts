@@ -11,6 +11,7 @@ import {
 import { type BackupSource, backupRestored, type RestoreWork, restoreFailed } from '../api.js'
 import { eventOf } from '../runs/backup-runner.js'
 import type { BackupStore } from '../runs/backup-store.js'
+import type { Deletions } from '../runs/deletions.js'
 import { runFailure } from '../runs/run-failure.js'
 import { withRunLimit } from '../runs/run-limit.js'
 import type { SourceRow, SourceStore } from '../sources/source-store.js'
@@ -29,6 +30,7 @@ interface RunnerParts {
   readonly sourceStore: SourceStore
   readonly sources: Sources
   readonly reader: DumpReader
+  readonly deletions: Pick<Deletions, 'afterUse'>
   readonly limitMinutes: number
 }
 
@@ -77,12 +79,14 @@ export class RestoreRunner {
       if (restore.begun_at !== null)
         runLog.say('the platform ended while the restore was under way: it begins again')
     }
+    const unwanted = new AbortController()
     const stop = clock.every(logEveryMs, async () => {
       await store.writeLog(id, runLog.text, clock.now())
+      if (!(await store.isWanted(id))) unwanted.abort(new Error(`the ${row.kind} was deleted`))
     })
     try {
       await withRunLimit(
-        { clock, minutes: this.parts.limitMinutes, signal },
+        { clock, minutes: this.parts.limitMinutes, signal, unwanted: unwanted.signal },
         async limited => await this.#work(restore, row, runLog, limited)
       )
       await this.#settle(restore, row)
@@ -179,7 +183,7 @@ export class RestoreRunner {
   }
 
   async #end(restore: RestoreRow, row: SourceRow, reason: string | null, runLog: RunLog): Promise<void> {
-    const { db, store, events, clock, secrets } = this.parts
+    const { db, store, events, clock, secrets, deletions } = this.parts
     const error = reason === null ? null : secrets.clean(reason)
     if (error !== null) runLog.say(error)
     const status = error === null ? 'succeeded' : 'failed'
@@ -191,5 +195,6 @@ export class RestoreRunner {
       else await events.emit(restoreFailed, { ...told, reason: error }, tx)
     })
     await store.forget(row.id, keptRestores)
+    await deletions.afterUse(restore.backup_id)
   }
 }

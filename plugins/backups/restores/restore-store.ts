@@ -93,6 +93,15 @@ export class RestoreStore {
     )
   }
 
+  /** False where what it is restored into was removed meanwhile. */
+  async isWanted(id: string): Promise<boolean> {
+    const rows = await this.db.sql(
+      'select from $schema.restore r join $schema.source s on s.id = r.source_id where r.id = :id and s.deleted_at is null',
+      { id }
+    )
+    return rows.length > 0
+  }
+
   /** Whether it had not ended before. */
   async end(
     id: string,

@@ -62,12 +62,14 @@ export class BackupRunner {
     }
     // One that was put back: the plugin of its source may have stopped before it was settled.
     if (backup.log !== '') await this.#settle(source)
+    const unwanted = new AbortController()
     const stop = clock.every(logEveryMs, async () => {
       await store.writeLog(id, runLog.text, clock.now())
+      if (!(await store.isWanted(id))) unwanted.abort(new Error(`the ${source.kind} was deleted`))
     })
     try {
       await withRunLimit(
-        { clock, minutes: this.parts.limitMinutes, signal },
+        { clock, minutes: this.parts.limitMinutes, signal, unwanted: unwanted.signal },
         async limited => await this.#work(backup, source, runLog, limited)
       )
     } catch (error) {
@@ -78,10 +80,12 @@ export class BackupRunner {
         await store.putBack(id, runLog.text)
         throw error
       }
-      log.error({ err: error, backupId: id }, 'a backup failed')
+      if (unwanted.signal.aborted) log.info({ backupId: id }, 'a backup that nobody wants any more has ended')
+      else log.error({ err: error, backupId: id }, 'a backup failed')
       await this.#fail(backup, source, runFailure(error), runLog)
     } finally {
       stop()
+      await this.parts.deletions.afterUse(id)
     }
   }
 
@@ -127,32 +131,30 @@ export class BackupRunner {
         facts: { format: dump.format, keyId: key.id, inPlatformStore: place.in_platform_store, platformPlace }
       })
       say(`the dump (${dump.format}) is written to ${file} on ${name}`)
-      const facts = await storeDump(
-        storage,
-        { key: file, dump, recipients: [key.recipient, ...recovery] },
-        { signal }
-      )
-      say(`it is stored: ${facts.bytes} bytes, ${facts.rawBytes} before it was compressed`)
-      if (recovery.length === 0)
-        say(
-          'it is encrypted to the key of this installation alone: make a recovery key, or it is lost with the installation'
+      await this.#unlessForgotten({ id: backup.id, storage, file }, async () => {
+        const facts = await storeDump(
+          storage,
+          { key: file, dump, recipients: [key.recipient, ...recovery] },
+          { signal }
         )
-      await this.#settle(row)
-      await this.#keepBlueprint(source, row)
-      await this.parts.db.transaction(async tx => {
-        await store.succeed(
-          backup.id,
-          {
-            at: clock.now(),
-            log: runLog.text,
-            format: dump.format,
-            raw_bytes: facts.rawBytes,
-            size_bytes: facts.bytes,
-            sha256: facts.sha256,
-            rows: facts.rows
-          },
-          tx
-        )
+        say(`it is stored: ${facts.bytes} bytes, ${facts.rawBytes} before it was compressed`)
+        if (recovery.length === 0)
+          say(
+            'it is encrypted to the key of this installation alone: make a recovery key, or it is lost with the installation'
+          )
+        await this.#settle(row)
+        await this.#keepBlueprint(source, row)
+        const stored = {
+          at: clock.now(),
+          log: runLog.text,
+          format: dump.format,
+          raw_bytes: facts.rawBytes,
+          size_bytes: facts.bytes,
+          sha256: facts.sha256,
+          rows: facts.rows
+        }
+        const isKept = await this.parts.db.transaction(async tx => await store.succeed(backup.id, stored, tx))
+        if (!isKept) throw new Error('the backup was given up meanwhile')
       })
     } finally {
       dump.content.destroy()
@@ -164,6 +166,25 @@ export class BackupRunner {
       { backupId: backup.id, kind: row.kind, resourceId: row.resource_id },
       'a backup was made'
     )
+  }
+
+  /** With its project nobody knows of a file any more, nor how its destination is opened: it goes while that is open. */
+  async #unlessForgotten(
+    { id, storage, file }: { readonly id: string; readonly storage: BackupStorage; readonly file: string },
+    work: () => Promise<void>
+  ): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      const isKnown = (await this.parts.store.open(id)) !== undefined
+      if (!isKnown)
+        await withTimeLimit({ ms: cleanMs }, async signal => await storage.remove(file, { signal })).catch(
+          (failure: unknown) => {
+            this.parts.log.warn({ err: failure, key: file }, 'a file of a removed project is left')
+          }
+        )
+      throw error
+    }
   }
 
   /**
@@ -267,6 +288,8 @@ export class BackupRunner {
     const error = secrets.clean(reason)
     runLog.say(error)
     if (!(await store.fail(id, { at: clock.now(), error, log: runLog.text }, tx))) return
+    // What it is of was removed: nobody misses it.
+    if (!(await store.isWanted(id, tx))) return
     await events.emit(backupFailed, { ...eventOf(row), backupId: id, reason: error }, tx)
   }
 

@@ -242,17 +242,29 @@ export class BackupStore {
     )
   }
 
+  /** Whether somebody still wants it: false where what it is of was removed meanwhile. */
+  async isWanted(id: string, tx?: Tx): Promise<boolean> {
+    const rows = await this.db.sql(
+      'select from $schema.backup where id = :id and deleting_at is null',
+      { id },
+      tx
+    )
+    return rows.length > 0
+  }
+
+  /** False where it has ended otherwise, or is not known any more. */
   async succeed(
     id: string,
     { at, log, ...facts }: StoredFacts & { readonly at: Date; readonly log: string },
     tx: Tx
-  ): Promise<void> {
-    await this.db.sql(
+  ): Promise<boolean> {
+    const rows = await this.db.sql(
       `update $schema.backup set status = 'succeeded', finished_at = :at, log = :log, format = :format, raw_bytes = :raw_bytes,
-        size_bytes = :size_bytes, sha256 = :sha256, rows = :rows where id = :id and status = 'running'`,
+        size_bytes = :size_bytes, sha256 = :sha256, rows = :rows where id = :id and status = 'running' returning id`,
       { id, at, log, ...facts },
       tx
     )
+    return rows.length > 0
   }
 
   /** Whether it had not ended before. */

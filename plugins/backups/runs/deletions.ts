@@ -145,10 +145,25 @@ export class Deletions {
     }
   }
 
+  /** What was marked while it was used goes when that is over. */
+  async afterUse(id: string): Promise<void> {
+    const { db, store, backups, log } = this.parts
+    try {
+      const backup = (await store.isMarked(id)) ? await backups.open(id) : undefined
+      if (backup !== undefined) await db.transaction(async tx => await this.#enqueue(backup, tx))
+    } catch (error) {
+      log.warn({ err: error, backupId: id }, 'a backup that was used is not erased yet')
+    }
+  }
+
   async #mark(id: string, tx: Tx): Promise<void> {
-    const { store, clock, jobs, queues } = this.parts
+    const { store, clock } = this.parts
     const sourceId = await store.mark(id, clock.now(), tx)
-    if (sourceId === undefined) return
+    if (sourceId !== undefined) await this.#enqueue({ id, source_id: sourceId }, tx)
+  }
+
+  async #enqueue({ id, source_id: sourceId }: Pick<BackupRow, 'id' | 'source_id'>, tx: Tx): Promise<void> {
+    const { jobs, queues } = this.parts
     // One after another of one owner: a destination that keeps them waiting keeps nobody else's waiting.
     const queue = await queues.of('erase', sourceId, tx)
     await jobs.enqueue('erase', { backupId: id }, { key: `erase/${id}`, queue }, tx)

@@ -13,6 +13,8 @@ interface RunLimit {
   readonly minutes: number
   /** Of the job. */
   readonly signal: AbortSignal
+  /** Of a run that nobody wants any more. */
+  readonly unwanted: AbortSignal
 }
 
 /**
@@ -20,12 +22,13 @@ interface RunLimit {
  * meanwhile: unlike a stop of the platform, this is no reason to begin again.
  */
 export async function withRunLimit<T>(
-  { clock, minutes, signal }: RunLimit,
+  { clock, minutes, signal, unwanted }: RunLimit,
   work: (signal: AbortSignal) => Promise<T>
 ): Promise<T> {
   const reason = (): Error =>
     new Error(`it took longer than the ${minutes} minutes that it may (run_limit_minutes)`)
-  return await withTimeLimit({ ms: minutes * minuteMs, signal, clock, reason }, async limited => {
+  const ends = AbortSignal.any([signal, unwanted])
+  return await withTimeLimit({ ms: minutes * minuteMs, signal: ends, clock, reason }, async limited => {
     let timer: NodeJS.Timeout | undefined
     const abandoned = new Promise<never>((_resolve, reject) => {
       limited.addEventListener(

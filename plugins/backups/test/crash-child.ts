@@ -14,6 +14,7 @@ const never = new Promise<void>(() => {})
 const inWork = stands === 'in work' ? never : null
 const probe: Probe = {
   directory: probeDirectory,
+  dumped: 0,
   calls: [],
   backupRefusal: null,
   restoreRefusal: null,

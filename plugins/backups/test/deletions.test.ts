@@ -93,7 +93,6 @@ test('what is used is not deleted', { timeout: 240_000 }, async t => {
     probe.holdRestore = null
     t.match(await ended(admin, `${heir.path}/restores`), { status: 'succeeded' })
     t.equal(await contentOf(probe, heir.id), content)
-    await k.enqueue('backups', 'sweep', {})
     await until(async () => !(await isThere('removed')), 'the file to go afterwards')
   })
 })

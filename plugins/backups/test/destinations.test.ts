@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createTestKernel, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { s3Bucket, s3Keys, startS3Server } from '../../../lab/s3-server.js'
+import { accessKey, bucket, secretKey, startS3 } from '../../../lab/s3rver.js'
 import { LocalStorage } from '../destinations/local-storage.js'
 import { S3Storage } from '../destinations/s3-storage.js'
 import { provesDestination } from './destination-contract.js'
@@ -108,6 +109,22 @@ test('a bucket is a destination', { timeout: 120_000 }, async t => {
     const away = new S3Storage({ ...settings, endpoint: '127.0.0.1:1' })
     await t.rejects(away.test({ signal }), /does not answer/)
   })
+})
+
+test('a bucket of a server that was written elsewhere is one too', { timeout: 120_000 }, async t => {
+  // All of the contract. Of what `a bucket is a destination` has besides it lacks the faults, and the list of uploads that are half.
+  const { host, keys } = await startS3(t)
+  const settings = { endpoint: host, region: 'us-east-1', bucket, useSsl: false, accessKey, secretKey }
+  await provesDestination(t, async () => new S3Storage(settings))
+  t.same(await keys(), ['a/b/file.gz', 'kept', 'replaced'])
+  await t.rejects(
+    new S3Storage({ ...settings, bucket: 'other' }).test({ signal }),
+    /there is no bucket other/
+  )
+  await t.rejects(
+    new S3Storage({ ...settings, accessKey: 'AKIDOFNOBODY' }).test({ signal }),
+    /refuses these keys/
+  )
 })
 
 async function* once(bytes: Buffer): AsyncGenerator<Buffer> {

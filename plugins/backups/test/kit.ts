@@ -45,7 +45,7 @@ export async function openPlatform(t: Test, options: TestKernelOptions = {}): Pr
 
 /** Another platform on the same data: a restart. */
 export async function startWith(t: Test, probe: Probe, options: TestKernelOptions): Promise<TestKernel> {
-  const k = await createTestKernel({ ...options, inline: [probePlugin(probe)] })
+  const k = await createTestKernel({ ...options, inline: [probePlugin(probe), ...(options.inline ?? [])] })
   t.teardown(() => k.stop())
   return k
 }
@@ -69,13 +69,14 @@ export function largeLines(): string {
 
 /** A schedule whose backups are kept in that store; what is returned asks for one now. */
 export async function storedIn(
-  { admin, project }: Opened,
+  { admin, project }: Pick<Opened, 'admin' | 'project'>,
   { host }: Pick<S3Server, 'host'>,
-  path: string
+  path: string,
+  provider = 'minio'
 ): Promise<() => Promise<void>> {
   const destination = await admin.post(`/api/projects/${project}/backup-destinations`, {
-    name: `Store ${path}`.slice(0, 90),
-    provider: 'minio',
+    name: `Store ${path.slice(-80)}`,
+    provider,
     endpoint: host,
     bucket: s3Bucket,
     use_ssl: false,

@@ -12,6 +12,8 @@ import { type BackupResource, type BackupSource, backupSources, type SourceKind 
 export interface Probe {
   /** Where each "database" is a file of lines, by its id. */
   readonly directory: string
+  /** How many bytes of dumps were taken. */
+  dumped: number
   /** In order: `dump`, `restore`, `settle backup`, … with the id behind. */
   readonly calls: string[]
   backupRefusal: string | null
@@ -55,6 +57,7 @@ export async function makeProbe(t: Test): Promise<Probe> {
   })
   return {
     directory,
+    dumped: 0,
     calls: [],
     backupRefusal: null,
     restoreRefusal: null,
@@ -130,6 +133,7 @@ class ProbeSource implements BackupSource {
       new Transform({
         transform: (chunk: Buffer, _encoding, done) => {
           passed += chunk.length
+          probe.dumped += chunk.length
           const failed = probe.failAfter !== null && passed > probe.failAfter
           void (probe.hold ?? Promise.resolve()).then(() => {
             if (failed) done(new Error('the program that dumps was killed'))

@@ -1,9 +1,9 @@
 import { readFile, stat } from 'node:fs/promises'
 import { createTestKernel, testClock, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
+import { accessKey, bucket, secretKey, startS3 } from '../../../lab/s3rver.js'
 import { verifyArchive } from '../archive/archive-reader.js'
 import { archives, backUp, ended, makeKey, runsOf } from './kit.js'
-import { accessKey, bucket, secretKey, startS3 } from './s3-lab.js'
 
 test('backups of the platform', { timeout: 280_000 }, async t => {
   const clock = testClock('2026-11-28T12:00:00Z')

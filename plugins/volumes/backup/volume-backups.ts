@@ -5,6 +5,7 @@ import type { ContainerRuntime } from 'busbar/api/containers'
 import type { Clock, Database, OptionalHandle, Tx } from 'busbar/sdk'
 import type { DiscardedVolumes } from '../discarded-volumes.js'
 import type { EngineVolumeStore } from '../engine-volume-store.js'
+import type { VolumeRemoval } from '../volume-removal.js'
 import { applicationOf } from './volume-look.js'
 import type { VolumeSource } from './volume-source.js'
 import type { WorkStore } from './work-store.js'
@@ -14,6 +15,7 @@ interface VolumeBackupsParts {
   readonly store: WorkStore
   readonly engineVolumes: EngineVolumeStore
   readonly discarded: Pick<DiscardedVolumes, 'tell'>
+  readonly removal: Pick<VolumeRemoval, 'leftOf'>
   readonly runtime: ContainerRuntime
   readonly control: ApplicationControl
   readonly clock: Clock

@@ -31,6 +31,12 @@ export async function volumeById(db: Database, id: string): Promise<SeenVolume |
   return row
 }
 
+/** Also one that is being deleted. */
+export async function hasApplication(db: Database, id: string): Promise<boolean> {
+  const rows = await db.sql(`select from ${applicationTable.name} a where a.id = ?`, [id])
+  return rows.length > 0
+}
+
 /** One whose row goes in `tx`, as it was. */
 export async function applicationOf(
   db: Database,

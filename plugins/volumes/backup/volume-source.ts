@@ -21,7 +21,8 @@ import { checkedTar } from 'busbar/sdk/tar'
 import type { DiscardedVolumes } from '../discarded-volumes.js'
 import type { EngineVolumeStore } from '../engine-volume-store.js'
 import { sparePrefix } from '../volume-name.js'
-import { type SeenVolume, volumeById } from './volume-look.js'
+import type { VolumeRemoval } from '../volume-removal.js'
+import { hasApplication, type SeenVolume, volumeById } from './volume-look.js'
 import type { WorkRow, WorkStore } from './work-store.js'
 
 interface VolumeSourceParts {
@@ -29,6 +30,7 @@ interface VolumeSourceParts {
   readonly store: WorkStore
   readonly engineVolumes: EngineVolumeStore
   readonly discarded: Pick<DiscardedVolumes, 'tell'>
+  readonly removal: Pick<VolumeRemoval, 'leftOf'>
   readonly runtime: ContainerRuntime
   readonly control: ApplicationControl
   readonly clock: Clock
@@ -99,6 +101,8 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
     work.say(`${check.files} files were unpacked beside the present ones`)
     await this.#stand(row, work)
     work.signal.throwIfAborted()
+    // What is there may be another volume's by now, of the same name.
+    await this.#existing(id)
     await store.noteExchange(row, true)
     await runtime.exchangeVolumes(volume.engine_name, spare)
     await this.#noteExchanged(row, true, work.restored)
@@ -143,6 +147,9 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
       await this.#noteExchanged(row, isDone, restored)
     }
     if (spare !== null) await this.#discard(spare)
+    // What it has made since the application was taken apart, nobody else knows of.
+    if (!(await hasApplication(this.parts.db, row.application_id)))
+      await this.parts.removal.leftOf(row.application_id)
     // Before the application starts, and writes to what was there before.
     if (row.what === 'restore' && restoreId === undefined) await store.noteOutcome(row.volume_id, 'undone')
     if (!(await store.endsStop(row))) return

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Database, Lease, Tx } from 'busbar/sdk'
+import { enginePrefixLength } from '../volume-name.js'
 
 /** What is done with a volume that has to be put back afterwards, whatever becomes of the platform. */
 export interface WorkRow {
@@ -163,15 +164,15 @@ export class WorkStore {
     await this.db.sql('delete from $schema.backup_work where id = :id', { id })
   }
 
-  /** Why its container stays as it is for now: the name of the volume, and what is done with it. */
+  /** Why its container stays as it is for now: the name of the volume, which may be deleted, and what is done with it. */
   async standing(
     applicationId: string
   ): Promise<{ readonly name: string; readonly what: WorkRow['what'] } | undefined> {
     const [row] = await this.db.sql<{ readonly name: string; readonly what: WorkRow['what'] }>(
       `
-      select v.name, w.what from $schema.backup_work w join $schema.volume v on v.id = w.volume_id
-      where w.application_id = ? order by w.what desc, v.name limit 1`,
-      [applicationId]
+      select substr(engine_name, :begin) as name, what from $schema.backup_work
+      where application_id = :applicationId order by what desc, engine_name limit 1`,
+      { applicationId, begin: enginePrefixLength + 1 }
     )
     return row
   }

@@ -7,7 +7,7 @@ import { filesOf } from '../../backups/test/kit.js'
 import { rowsOf } from '../../databases/test/crash-lab.js'
 import { killedAfter } from '../../deployments/test/crash-lab.js'
 import { engine, openLab } from '../../deployments/test/deploy-lab.js'
-import { volumeApplication } from './volume-lab.js'
+import { sparesOf, volumeApplication } from './volume-lab.js'
 
 const longMs = 240_000
 const sumOfAll = 'cd /data; find . -type f -exec md5sum {} + | sort'
@@ -72,12 +72,10 @@ async function opened(t: Test, bytes: number) {
     },
     /** What there is of its files on the engine, and what holds them. */
     async holders() {
-      const { Volumes: volumes } = await engine.listVolumes()
-      const names = (volumes ?? []).map(({ Name }) => Name).filter(name => name.includes(id.slice(0, 8)))
       const { Mounts: mounts } = await web.container()
       const name = mounts.find(({ Destination: at }) => at === '/data')?.Name ?? ''
       const users = await engine.listContainers({ all: true, filters: { volume: [name] } })
-      return { spares: names.filter(one => /^busbar-(?:spare|drill)-/.test(one)), users: users.length }
+      return { spares: await sparesOf(id), users: users.length }
     }
   }
 }

@@ -92,3 +92,46 @@ export const hasVolume = async (name: string): Promise<boolean> =>
       () => true,
       () => false
     )
+
+/** What restores and drills of a volume have on the engine. */
+export async function sparesOf(volumeId: string): Promise<string[]> {
+  const { Volumes: all } = await engine.listVolumes()
+  const isOwn = (name: string): boolean => name.includes(volumeId.slice(0, 8))
+  return (all ?? [])
+    .map(({ Name }) => Name)
+    .filter(name => /^busbar-(?:spare|drill)-/.test(name) && isOwn(name))
+}
+
+/** What a program that may do all writes, in a container of the test's own that has the volume at /volume. */
+export async function inVolume(engineName: string, script: string): Promise<string> {
+  const container = await engine.createContainer({
+    Image: 'busybox:lab',
+    Cmd: ['sh', '-c', `cd /volume; ${script}`],
+    Tty: true,
+    HostConfig: { NetworkMode: 'none', Binds: [`${engineName}:/volume`] }
+  })
+  try {
+    await container.start()
+    await container.wait()
+    const output = await container.logs({ stdout: true, stderr: true })
+    return output.toString().replaceAll('\r\n', '\n').trim()
+  } finally {
+    await container.remove({ force: true })
+  }
+}
+
+/** Of every file in a volume what a copy has to have, with its bytes as a sum. */
+export const everythingIn = async (engineName: string): Promise<string> =>
+  await inVolume(
+    engineName,
+    [
+      `find . -exec stat -c '%n %a %u:%g %h %F' {} + | sort`,
+      `find . -type f -exec stat -c '%n %s %Y' {} + | sort`,
+      `find . -type l | sort | while read -r one; do readlink "$one"; done`,
+      'find . -type f -exec md5sum {} + | sort'
+    ].join('; ')
+  )
+
+/** What a volume of an application is called on the engine. */
+export const engineNameOf = (applicationId: string, name: string): string =>
+  `busbar-vol-${applicationId.slice(0, 8)}-${name}`

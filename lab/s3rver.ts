@@ -13,7 +13,7 @@ export const accessKey = 'S3RVER'
 export const secretKey = 'S3RVER'
 export const bucket = 'backups'
 
-interface S3Lab {
+interface S3rver {
   /** With its port. */
   readonly host: string
   /** Names below the bucket, in order. */
@@ -22,8 +22,11 @@ interface S3Lab {
   readonly directory: string
 }
 
-/** A store that speaks the protocol of S3, with one bucket. */
-export async function startS3(t: Test): Promise<S3Lab> {
+/**
+ * A store that speaks the protocol of S3, with one bucket, that was written elsewhere: s3rver. It checks no signature, keeps no list of
+ * uploads that are under way and gives none up (`s3-server.ts` does), and has no faults on demand.
+ */
+export async function startS3(t: Test): Promise<S3rver> {
   const directory = await mkdtemp(join(tmpdir(), 'busbar-s3-'))
   const port = await freePort()
   const program = join(
