@@ -69,7 +69,7 @@ export function largeLines(): string {
 
 /** A schedule whose backups are kept in that store; what is returned asks for one now. */
 export async function storedIn(
-  { admin, project }: Opened,
+  { admin, project }: Pick<Opened, 'admin' | 'project'>,
   { host }: Pick<S3Server, 'host'>,
   path: string
 ): Promise<() => Promise<void>> {
