@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
+import { requireRoot } from '../../../lab/requirements.js'
 import { startS3Server } from '../../../lab/s3-server.js'
 import {
   backUp,
@@ -59,10 +60,7 @@ test('a dump that is not whole is no backup, and leaves nothing', { timeout: 240
 })
 
 test('a disk that is full fails it with what helps, and has room again', { timeout: 240_000 }, async t => {
-  if (process.getuid?.() !== 0) {
-    process.stderr.write('skipped: only root mounts a small disk\n')
-    return
-  }
+  if (!requireRoot(t, 'mounts a small disk')) return
   const disk = await mkdtemp(join(tmpdir(), 'busbar-small-'))
   await run('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', disk])
   t.teardown(async () => {
