@@ -28,8 +28,8 @@ export interface S3Server {
   /** Puts another content under a key, as damage does. */
   replace(key: string, content: Buffer): void
   lose(key: string): void
-  /** Asked for each request; without one every request is answered. */
-  fault: ((request: S3Request) => S3Fault) | undefined
+  /** Asked for each request, which waits for it; without one every request is answered. */
+  fault: ((request: S3Request) => S3Fault | Promise<S3Fault>) | undefined
   /** All that came, in order. */
   readonly requests: readonly S3Request[]
 }
@@ -70,7 +70,7 @@ export async function startS3Server(t: Test): Promise<S3Server> {
       number: requests.length
     }
     requests.push(asked)
-    const fault = lab.fault?.(asked)
+    const fault = await lab.fault?.(asked)
     if (fault === 'cut') {
       request.socket.destroy()
       return

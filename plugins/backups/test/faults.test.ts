@@ -177,7 +177,7 @@ test('a restore is refused where there is too little room', { timeout: 60_000 },
   probe.free = 10
   t.match(await restore(admin, pathOf(project, id), { backup_id: backup.id }), {
     status: 'failed',
-    error: /there is too little room: .* nothing was touched/
+    error: /there is too little room on the disk .*: make room on it, and try again; nothing was touched/
   })
   t.notOk(probe.calls.includes(`restore ${id}`))
 })
