@@ -138,7 +138,11 @@ export interface DatabaseEngine {
     database: EngineDatabase,
     options: { readonly isEmpty: boolean; readonly isAside?: boolean }
   ): EngineContainer
-  /** A query over TCP in its container, which ends with 0 where the server answers. Null: that its port takes connections is all that can be asked. */
+  /**
+   * A query over TCP in its container, which ends with 0 where the server answers. The image needs no shell for it; with `sh`, `date`
+   * and `sleep` in it, it is asked more often. Programs of `dump` do need `sh`, by which they are begun. Null: that its port takes connections
+   * is all that can be asked.
+   */
   ready(database: EngineDatabase): EngineCommand | null
   /** Values are escaped as URLs need it. Null of an engine that has none. */
   connectionString(database: EngineDatabase, host: string): string | null
