@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { requireEngine, type Skippable } from './engine.js'
+import { requireEngine } from './engine.js'
+import type { Skippable } from './requirements.js'
 
 let made: Promise<unknown> | undefined
 

@@ -4,17 +4,12 @@ import { promisify } from 'node:util'
 import { closers } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
 import { removeInstallation } from './installation.js'
+import { type Skippable, skipWithout } from './requirements.js'
 
 /** The images that tests build on; `make-images.sh` makes or pulls what is missing. */
 const images = ['busybox:lab', 'node:20'] as const
 
-/** A test, as far as skipping it goes. */
-export interface Skippable {
-  plan(count: number, comment?: string): void
-}
-
 let answer: Promise<string | null> | undefined
-let isAnnounced = false
 
 /**
  * Call it first in every test that needs a Docker Engine:
@@ -31,13 +26,7 @@ export async function requireEngine(t: Skippable): Promise<boolean> {
     closers.add(removeInstallation)
     return true
   }
-  if (process.env.CI === 'true') throw new Error(`CI must have a Docker Engine: ${reason}`)
-  if (!isAnnounced) {
-    isAnnounced = true
-    process.stderr.write(`\n!!! ENGINE TESTS SKIPPED (${process.argv[1] ?? ''}): ${reason}\n\n`)
-  }
-  t.plan(0, `no Docker Engine: ${reason}`)
-  return false
+  return skipWithout(t, { what: 'a Docker Engine', reason: `no Docker Engine: ${reason}` })
 }
 
 /**

@@ -107,7 +107,8 @@ export interface EngineDump {
   restore(database: EngineDatabase, choice: DumpChoice): EngineCommand
   /**
    * Makes what users of this database sign in with, where the dump was of another one: its user with its password, and its database.
-   * Does nothing where they are there. Null of an engine whose dumps hold no such.
+   * One that the dump has not gets the databases that it has, and no right to the server that the user of a new database has not; one
+   * that it has keeps its rights from there. Null of an engine whose dumps hold no such.
    */
   claim(database: EngineDatabase): EngineCommand | null
   /** Counts what is in it: a line `=name` for each database, and below it a line with a number for each part of that. */
@@ -137,7 +138,11 @@ export interface DatabaseEngine {
     database: EngineDatabase,
     options: { readonly isEmpty: boolean; readonly isAside?: boolean }
   ): EngineContainer
-  /** A query over TCP in its container, which ends with 0 where the server answers. Null: that its port takes connections is all that can be asked. */
+  /**
+   * A query over TCP in its container, which ends with 0 where the server answers. The image needs no shell for it; with `sh`, `date`
+   * and `sleep` in it, it is asked more often. Programs of `dump` do need `sh`, by which they are begun. Null: that its port takes connections
+   * is all that can be asked.
+   */
   ready(database: EngineDatabase): EngineCommand | null
   /** Values are escaped as URLs need it. Null of an engine that has none. */
   connectionString(database: EngineDatabase, host: string): string | null

@@ -3,6 +3,7 @@ import { readSettings, SettingError } from '../../core/config/environment.js'
 import { isEncrypted } from '../../plugins/platform-backups/archive/archive-reader.js'
 import { ArchiveError } from '../../plugins/platform-backups/archive/manifest.js'
 import { restore, resume } from '../../plugins/platform-backups/restore/restore.js'
+import { restoreFailure } from '../../plugins/platform-backups/restore/restore-failure.js'
 import { RestoreError } from '../../plugins/platform-backups/restore/restore-target.js'
 import { recipientOf } from '../../sdk/age/index.js'
 import { S3Error } from '../../sdk/s3/index.js'
@@ -36,7 +37,12 @@ export async function restoreCommand(args: readonly string[]): Promise<number> {
       fail('name one archive, or give --remote; "busbar help" shows how')
       return 2
     }
-    return await run(archive, values, ended)
+    const settings = readSettings(process.env)
+    try {
+      return await run(settings, archive, values, ended)
+    } catch (error) {
+      throw restoreFailure(error, settings.directory)
+    }
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
     if (code.startsWith('ERR_PARSE_ARGS')) {
@@ -52,8 +58,12 @@ type Values = {
   readonly [K in keyof typeof options]?: (typeof options)[K]['type'] extends 'string' ? string : boolean
 }
 
-async function run(archive: string | undefined, values: Values, signal: AbortSignal): Promise<number> {
-  const settings = readSettings(process.env)
+async function run(
+  settings: ReturnType<typeof readSettings>,
+  archive: string | undefined,
+  values: Values,
+  signal: AbortSignal
+): Promise<number> {
   const { target, close } = await openTarget(settings)
   try {
     const isFinished = await resume(target, { mayFinish: values.abandon !== true, say })

@@ -13,6 +13,7 @@ import tap, { type Test, test } from 'tap'
 import { requireEngine } from '../../lab/engine.js'
 import { startGitServer } from '../../lab/git-server.js'
 import { removeInstallationFromEngine } from '../../lab/installation.js'
+import { skipWithout } from '../../lab/requirements.js'
 import { instanceLabel } from '../../plugins/runtime-docker/labels.js'
 
 /*
@@ -270,8 +271,10 @@ async function findCompose(t: Test): Promise<readonly [string, ...string[]] | un
     )
       return command
   }
-  if (process.env.CI === 'true') throw new Error('CI must have docker-compose')
-  t.plan(0, 'no Docker Compose: install docker-compose')
+  skipWithout(t, {
+    what: 'Docker Compose',
+    reason: 'there is no Docker Compose (Debian: apt-get install docker-compose)'
+  })
   return undefined
 }
 

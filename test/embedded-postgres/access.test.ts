@@ -10,9 +10,10 @@ import { pino } from 'pino'
 import { type Test, test } from 'tap'
 import { findBinaries } from '../../embedded-postgres/binaries.js'
 import { startEmbedded } from '../../embedded-postgres/index.js'
+import { requireRoot } from '../../lab/requirements.js'
 
 const log = pino({ level: 'silent' })
-const isRoot = process.getuid?.() === 0 && process.platform === 'linux'
+const onLinux = { skip: process.platform === 'linux' ? false : 'elsewhere root has no other account' }
 const nobody = { uid: 65_534, gid: 65_534 }
 
 async function folder(t: Test): Promise<string> {
@@ -139,8 +140,9 @@ test('nobody gets in without the password, which only the platform can read', as
 
 test(
   'started by root it runs as a user of its own, which nothing else on the machine has',
-  { skip: isRoot ? false : 'needs root' },
+  onLinux,
   async t => {
+    if (!requireRoot(t, 'runs a server as another account')) return
     const directory = await folder(t)
     const { url, stop } = await startEmbedded({ directory, log, fsync: false })
     const { uids } = await processesOf(directory)
@@ -169,8 +171,9 @@ test(
 
 test(
   'a folder of nobody that let everybody in is taken over: its rows stay, its files change hands, its rules ask for a password',
-  { skip: isRoot ? false : 'needs root' },
+  onLinux,
   async t => {
+    if (!requireRoot(t, 'runs a server as another account')) return
     const directory = await oldFolder(t)
     t.match((await rulesOf(directory)).join('\n'), /trust/)
     t.equal((await stat(join(directory, 'pg18'))).uid, nobody.uid)

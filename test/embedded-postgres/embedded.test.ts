@@ -12,9 +12,9 @@ import { openPostgres } from '../../core/database/postgres.js'
 import { closedTo, findBinaries } from '../../embedded-postgres/binaries.js'
 import { isAlive, startEmbedded } from '../../embedded-postgres/index.js'
 import { ProgramLines } from '../../lab/program-lines.js'
+import { requireRoot } from '../../lab/requirements.js'
 
 const log = pino({ level: 'silent' })
-const isRoot = process.getuid?.() === 0
 
 async function folder(t: Test): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'busbar-embedded-'))
@@ -245,22 +245,19 @@ test(
   }
 )
 
-test(
-  'root may keep the data where nobody else can enter',
-  { skip: isRoot ? false : 'needs root' },
-  async t => {
-    const closed = await folder(t)
-    await chmod(closed, 0o700)
-    const directory = join(closed, 'data')
-    await mkdir(directory)
-    t.equal(await closedTo(65534, directory), closed)
-    const { url, stop } = await started(t, { directory, log, fsync: false })
-    t.same(await ask(url, 'select 1 as one'), [{ one: 1 }])
-    await stop()
-    t.comment('and the folder can be opened later: the data change hands')
-    await chmod(closed, 0o711)
-    const again = await started(t, { directory, log, fsync: false })
-    t.same(await ask(again.url, 'select 1 as one'), [{ one: 1 }])
-    await again.stop()
-  }
-)
+test('root may keep the data where nobody else can enter', async t => {
+  if (!requireRoot(t, 'runs a server as another account')) return
+  const closed = await folder(t)
+  await chmod(closed, 0o700)
+  const directory = join(closed, 'data')
+  await mkdir(directory)
+  t.equal(await closedTo(65534, directory), closed)
+  const { url, stop } = await started(t, { directory, log, fsync: false })
+  t.same(await ask(url, 'select 1 as one'), [{ one: 1 }])
+  await stop()
+  t.comment('and the folder can be opened later: the data change hands')
+  await chmod(closed, 0o711)
+  const again = await started(t, { directory, log, fsync: false })
+  t.same(await ask(again.url, 'select 1 as one'), [{ one: 1 }])
+  await again.stop()
+})

@@ -140,7 +140,7 @@ export class RestoreRunner {
     const { free } = await this.parts.sources.ask(row.kind, async () => await source.space(row.resource_id))
     if (free !== null && free < bytes)
       throw new Error(
-        `there is too little room: the dump has ${bytes} bytes, and ${free} are free where it is restored; nothing was touched`
+        `there is too little room on the disk that it is restored to: the dump has ${bytes} bytes, and ${free} are free: make room on it, and try again; nothing was touched`
       )
   }
 

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { test } from 'tap'
+import { requireRoot } from '../../../lab/requirements.js'
 import { LocalStorage } from '../destinations/local-storage.js'
 
 const run = promisify(execFile)
@@ -12,10 +13,7 @@ const signal = new AbortController().signal
 const mebibyte = 1024 ** 2
 
 test('backups leave room on a disk that others write to', async t => {
-  if (process.getuid?.() !== 0) {
-    process.stderr.write('skipped: only root mounts a small disk\n')
-    return
-  }
+  if (!requireRoot(t, 'mounts a small disk')) return
   const disk = await mkdtemp(join(tmpdir(), 'busbar-floor-'))
   await run('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'tmpfs', disk])
   t.teardown(async () => {

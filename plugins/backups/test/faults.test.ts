@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
+import { requireRoot } from '../../../lab/requirements.js'
 import { startS3Server } from '../../../lab/s3-server.js'
 import {
   backUp,
@@ -59,10 +60,7 @@ test('a dump that is not whole is no backup, and leaves nothing', { timeout: 240
 })
 
 test('a disk that is full fails it with what helps, and has room again', { timeout: 240_000 }, async t => {
-  if (process.getuid?.() !== 0) {
-    process.stderr.write('skipped: only root mounts a small disk\n')
-    return
-  }
+  if (!requireRoot(t, 'mounts a small disk')) return
   const disk = await mkdtemp(join(tmpdir(), 'busbar-small-'))
   await run('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', disk])
   t.teardown(async () => {
@@ -179,7 +177,7 @@ test('a restore is refused where there is too little room', { timeout: 60_000 },
   probe.free = 10
   t.match(await restore(admin, pathOf(project, id), { backup_id: backup.id }), {
     status: 'failed',
-    error: /there is too little room: .* nothing was touched/
+    error: /there is too little room on the disk .*: make room on it, and try again; nothing was touched/
   })
   t.notOk(probe.calls.includes(`restore ${id}`))
 })

@@ -117,9 +117,21 @@ ${client}
 sql
 `
 
+/**
+ * The user of a dump that has this one keeps the rights from there. A dump without it is that of another server: its databases are for
+ * whoever the restored one is for, with the rights to each that the user of a new database has to that, and none to the server. Names
+ * are somebody else's: what stands for others in a grant (`_`, `%`), or takes that away (a backslash), stands for itself here, or a
+ * database called `%` would give all of `mysql`. These signs are told by their codes, which no mode of the server reads otherwise.
+ */
 const claimScript = `set -eu
 ${client}
+there=$(sql -e "select count(*) from mysql.user where user = '$BUSBAR_USER' and host = '%'")
 printf '%s\\n' "$BUSBAR_SQL" | sql
+[ "$there" = 0 ] || exit 0
+literal() { printf "replace(%s, char(%d), concat(char(92), char(%d)))" "$1" "$2" "$2"; }
+pattern=$(literal "$(literal "$(literal schema_name 92)" 95)" 37)
+grants=$(sql -e "select concat('grant all privileges on ', char(96), replace($pattern, char(96), concat(char(96), char(96))), char(96), '.* to ', char(39), '$BUSBAR_USER', char(39), '@', char(39), char(37), char(39), ';') from (${names}) as named")
+[ -z "$grants" ] || printf '%s\\n' "$grants" | sql
 `
 
 const quoted = (text: string): string => `'${text.replace(/\\/g, '\\\\').replace(/'/g, "''")}'`
@@ -187,7 +199,11 @@ export function mysqlDialect(prefix: 'MYSQL' | 'MARIADB'): DatabaseEngine {
       databases: database => script(`set -eu\n${client}\nsql -e "${names}"`, database),
       dump: (database, choice) => script(dumpScript, database, choiceEnv(choice)),
       restore: database => script(restoreScript, database),
-      claim: database => script(claimScript, database, { BUSBAR_SQL: claimSql(database) }),
+      claim: database =>
+        script(claimScript, database, {
+          BUSBAR_SQL: claimSql(database),
+          BUSBAR_USER: database.credentials.user ?? ''
+        }),
       count: database => script(countScript, database)
     },
     upgradeRefusal: olderMajor

@@ -10,6 +10,8 @@ END
 
 /** How long the server may take to copy a dump, and to write it down: longer than any that fits into a memory does. */
 const copySeconds = 7200
+/** How often the server begins to copy a dump: with no room for it, it would begin again for as long as it may take. */
+const mostCopies = 4
 /** Looks at a server that does not write, half a second apart, after which it is taken to be unable to. */
 const mostFailedLooks = 10
 
@@ -17,14 +19,15 @@ const mostFailedLooks = 10
  * A server of its own reads the file, on a port that only this container has, and refuses one that is not whole. The server copies
  * it from there as a replica does: all of it, or nothing. It is served by then, and on the disk only when the first of the files that are
  * appended to is written: until then a start would read an empty one. So that is waited for, and what is on the disk is read by another
- * server of its own, which has to have the same keys; but for those that expire, which go meanwhile.
+ * server of its own, which has to have the same keys; but for those that expire, which go meanwhile. For a time that takes the disk
+ * three times as long as the dump: what is copied, what is saved and what is appended to; then a copy of the latter instead of the first.
  */
 const restoreScript = `set -eu
 folder=$(mktemp -d)
 other=
 trap '[ -z "$other" ] || kill -9 "$other" 2>/dev/null || true; rm -rf "$folder"' EXIT
 cat > "$folder/restore.rdb"
-redis-check-rdb "$folder/restore.rdb" >&2
+checked=$(redis-check-rdb "$folder/restore.rdb" 2>&1) || { printf '%s\\n' "$checked" | tail -n 5 >&2; exit 1; }
 from() { REDISCLI_AUTH= redis-cli -h 127.0.0.1 -p 16379 "$@"; }
 to() { redis-cli -h 127.0.0.1 -p 6379 "$@"; }
 end=$(($(date +%s) + ${copySeconds}))
@@ -49,12 +52,21 @@ lasting() {
     done
 }
 
-untilOther --dir "$folder" --dbfilename restore.rdb --appendonly no
+data=$(to config get dir | tail -n 1)
+size=$(($(wc -c < "$folder/restore.rdb") / 1024))
+free=$(df -Pk "$data" 2>/dev/null | tail -n 1 | sed -n 's/^.* \\([0-9][0-9]*\\)  *[0-9]*% .*$/\\1/p')
+[ -z "$free" ] || [ "$free" -gt $((size * 2)) ] || {
+  echo "there is too little room on the disk of the engine: it takes $((size * 2)) KiB more for a time, and $free KiB are free: make room on it, and try again" >&2
+  exit 1
+}
+untilOther --dir "$folder" --dbfilename restore.rdb --appendonly no --repl-diskless-sync-delay 0
 to config set masterauth '' >/dev/null
 to replicaof 127.0.0.1 16379 >/dev/null
 while true; do
   state=$(to info replication)
   case $state in *master_link_status:up*) break ;; esac
+  begun=$(from info stats | tr -d '\\r' | sed -n 's/^sync_full://p')
+  [ "\${begun:-0}" -lt ${mostCopies} ] || { echo 'the server could not copy it to its disk' >&2; exit 1; }
   kill -0 "$other" 2>/dev/null || { cat "$folder/log" >&2; exit 1; }
   inTime
   sleep 0.2
@@ -85,7 +97,6 @@ done
 saved=$(to save)
 [ "$saved" = OK ] || { echo "the server did not save it: $saved" >&2; exit 1; }
 mkdir "$folder/written"
-data=$(to config get dir | tail -n 1)
 for name in appendonlydir appendonly.aof; do
   [ ! -e "$data/$name" ] || cp -a "$data/$name" "$folder/written/"
 done

@@ -45,6 +45,8 @@ const askedAgain = [
   'end=$(($(date +%s) + 3)); until "$@" > /dev/null 2>&1; do [ "$(date +%s)" -lt "$end" ] && sleep 0.1 || exit 1; done',
   'sh'
 ] as const
+/** Of a program that is not there, which is the shell. */
+const notRun: readonly number[] = [126, 127]
 const shownLines = 8
 /** A server that has data may have to recover before it answers. */
 const recoverySeconds = 3600
@@ -158,8 +160,11 @@ export class ServerContainer {
     try {
       if (command === null) return await takesConnections(await runtime.dial(containerId, row.container_port))
       const { argv, env } = command
-      const asked = [...askedAgain, ...argv]
-      return (await runtime.exec(containerId, asked, { env, onLine: () => {}, signal: limit.signal })) === 0
+      const ask = async (asked: readonly string[]): Promise<number> =>
+        await runtime.exec(containerId, asked, { env, onLine: () => {}, signal: limit.signal })
+      const exitCode = await ask([...askedAgain, ...argv])
+      // From an image without a shell: asked from here, once for each look.
+      return exitCode === 0 || (notRun.includes(exitCode) && (await ask(argv)) === 0)
     } catch {
       signal.throwIfAborted()
       return false

@@ -22,6 +22,9 @@ export interface SideServer {
 const keptTail = 1024
 const notWhole = new Error('the dump is not whole: its end is missing')
 const mostCountLines = 1_000_000
+/** Of what SIGKILL has ended: the end of a container is that of all that runs in it. */
+const killedCode = 137
+const killed = 'it was killed before its end: its server has ended, or no memory was left'
 
 export const notThere = (name: string): Error => new Error(`there is no database ${name} in it`)
 
@@ -212,6 +215,8 @@ export async function ended(
 ): Promise<void> {
   const { exitCode, errors } = await over
   if (exitCode === 0) return
+  // It says nothing of its own end: what it has said is how far it was.
+  if (exitCode === killedCode) throw new Error(`${what} failed: ${killed}`)
   const words = row === undefined || servers === undefined ? errors : servers.clean(row, errors)
   throw new Error(`${what} failed: ${words.slice(-1000) || `exit code ${exitCode}`}`)
 }

@@ -33,7 +33,7 @@ async function ran(
   t.teardown(() => rm(folder, { recursive: true, force: true }))
   for (const [name, text] of Object.entries(programs))
     await writeFile(join(folder, name), `#!/bin/sh\n${text}`, { mode: 0o755 })
-  for (const name of tools) await symlink(`/bin/${name}`, join(folder, name))
+  for (const name of tools) if (!(name in programs)) await symlink(`/bin/${name}`, join(folder, name))
   return await new Promise(resolve => {
     const child = execFile(
       '/bin/sh',
@@ -114,13 +114,17 @@ void test('a dump of MySQL whose users or grants are not told is none', async t 
   }
 })
 
-/** LOOKS: how often it says that it still writes. WRITES, SAVES: what it says of that. LOST: keys are not on the disk. */
+/**
+ * LOOKS: how often it says that it still writes. WRITES, SAVES: what it says of that. LOST: keys are not on the disk. LINK, COPIES:
+ * whether it has copied the dump, and how often it began.
+ */
 const redisClient = `
 port=6379
 case "$*" in *16379*) port=16379 ;; esac
 case "$*" in
   *' ping') echo PONG ;;
-  *'info replication') printf 'master_link_status:up\\r\\n' ;;
+  *'info replication') printf 'master_link_status:%s\\r\\n' "\${LINK:-up}" ;;
+  *'info stats') printf 'sync_full:%s\\r\\nsync_partial_ok:0\\r\\n' "\${COPIES:-1}" ;;
   *'info persistence')
     left=$(cat "$FOLDER/looks" 2>/dev/null || echo "\${LOOKS:-0}")
     echo $((left - 1)) > "$FOLDER/looks"
@@ -156,6 +160,7 @@ void test('a restore of Redis that is not on the disk is none', async t => {
   for (const [what, more, says] of [
     ['the files cannot be written', { WRITES: 'err' }, /could not write it/],
     ['it is not saved', { SAVES: 'ERR no space' }, /ERR no space/],
+    ['the dump cannot be copied', { LINK: 'down', COPIES: '4' }, /could not copy it to its disk/],
     ['what is written is less', { LOST: 'yes' }, /what is on its disk is not what it serves/]
   ] as const) {
     const ended = await restoring(t, more)
@@ -163,6 +168,25 @@ void test('a restore of Redis that is not on the disk is none', async t => {
     t.match(ended.errors, says, what)
     t.notMatch(ended.output, restoredMark, what)
   }
+})
+
+void test('a restore of Redis begins with room for all that it keeps for a time, where that is known', async t => {
+  const restored = async (df: string): Promise<Ended> =>
+    await ran(t, dumpOf(redis).restore(database, { kind: 'all' }), {
+      ...redisPrograms,
+      // A dump of 100 KiB, as far as that goes.
+      wc: 'echo 102400',
+      df
+    })
+  const told = (free: number): string =>
+    `printf 'Filesystem 1024-blocks Used Available Capacity Mounted on\\noverlay 61255492 20000000 ${free} 33%% /data\\n'`
+  t.match(await restored(told(201)), { code: 0, output: new RegExp(restoredMark) })
+  t.match(await restored(told(200)), {
+    code: 1,
+    errors:
+      /too little room on the disk of the engine: it takes 200 KiB more for a time, and 200 KiB are free/
+  })
+  t.match(await restored('exit 1'), { code: 0, output: new RegExp(restoredMark) })
 })
 
 void test('a Redis that does not say what it has is not counted as empty', async t => {

@@ -8,12 +8,14 @@ import { type Lab, startLab } from './lab.js'
 
 export const mebi = 2 ** 20
 
+const postgresDisk = { images: ['busybox:lab', 'postgres:14', 'postgres:15'], diskBytes: 2048 * mebi }
+
 /** A platform with an engine of its own, which may be killed, and whose disk is small. */
-export async function startEngineLab(t: Test): Promise<Lab & { readonly engine: SecondEngine }> {
-  const engine = await startSecondEngine({
-    images: ['busybox:lab', 'postgres:14', 'postgres:15'],
-    diskBytes: 2048 * mebi
-  })
+export async function startEngineLab(
+  t: Test,
+  disk: { readonly images: readonly string[]; readonly diskBytes: number } = postgresDisk
+): Promise<Lab & { readonly engine: SecondEngine }> {
+  const engine = await startSecondEngine(disk)
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
     closing ??= engine.close()

@@ -10,6 +10,7 @@ import { decryptBytes } from '../archive/encryption.js'
 import { makeArchive } from '../archive/make-archive.js'
 import type { Manifest } from '../archive/manifest.js'
 import { createTables, dropSchemas, fillTable, finishTables } from '../database/refill.js'
+import { restoreFailure } from './restore-failure.js'
 import { type RestoreState, readState, removeState, writeState } from './restore-state.js'
 import { checkTarget, RestoreError, type RestoreTarget, refuseOtherKeys } from './restore-target.js'
 import { exchangeFiles, giveTo, stageFile, stageFolders, stageKeys, stageRest } from './staged-files.js'
@@ -227,9 +228,9 @@ async function snapshotPresent(
   const installation: Installation = target.installation
   const own = identity === undefined ? [] : [await recipientOf(identity)]
   const connection = await target.connect()
+  const folder = join(target.directory, 'backups', 'platform')
   try {
     const recipients = [...new Set([...own, ...(await target.recipients(connection))])]
-    const folder = join(target.directory, 'backups', 'platform')
     await mkdir(folder, { recursive: true, mode: 0o700 })
     const at = target.now()
     const path = join(folder, archiveName(at, { encrypted: recipients.length > 0, kind: 'before-restore' }))
@@ -248,8 +249,9 @@ async function snapshotPresent(
     await giveAwayFile(target, path)
   } catch (error) {
     signal.throwIfAborted()
+    const reason = restoreFailure(error, folder)
     throw new RestoreError(
-      `what is there could not be backed up, so nothing was changed: ${error instanceof Error ? error.message : String(error)}. With --without-snapshot it is not`,
+      `what is there could not be backed up, so nothing was changed: ${reason instanceof Error ? reason.message : String(reason)}. With --without-snapshot it is not backed up`,
       { cause: error }
     )
   } finally {

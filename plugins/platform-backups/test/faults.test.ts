@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createTestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
+import { requireRoot } from '../../../lab/requirements.js'
 import { busbar } from './cli.js'
 import { fill, folder } from './faults-kit.js'
 import { archives, backUp, makeKey } from './kit.js'
@@ -47,10 +48,7 @@ test(
   'a disk that is full fails a backup with what helps, and leaves it as it was',
   { timeout: 280_000 },
   async t => {
-    if (process.getuid?.() !== 0) {
-      process.stderr.write('skipped: only root mounts a small disk\n')
-      return
-    }
+    if (!requireRoot(t, 'mounts a small disk')) return
     const disk = await folder(t)
     await promisify(execFile)('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', disk])
     t.teardown(async () => await promisify(execFile)('umount', [disk]))

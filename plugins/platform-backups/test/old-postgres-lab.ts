@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { until } from 'busbar/sdk/testing'
 import pg from 'pg'
 import type { Test } from 'tap'
+import { skipWithout } from '../../../lab/requirements.js'
 
 const programs = '/usr/lib/postgresql'
 
@@ -23,8 +24,10 @@ export async function startOldPostgres(t: Test): Promise<OldPostgres | undefined
     .filter(major => major >= 15 && major < 18)
   const major = Math.max(...majors)
   if (majors.length === 0) {
-    process.stderr.write(`skipped: no PostgreSQL 15 to 17 below ${programs}\n`)
-    if (process.env.CI === 'true') throw new Error('no older PostgreSQL is installed')
+    skipWithout(t, {
+      what: 'an older PostgreSQL',
+      reason: `there is no PostgreSQL 15 to 17 below ${programs} (Debian: apt-get install postgresql-15)`
+    })
     return undefined
   }
   const bin = join(programs, String(major), 'bin')

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { BulkConnection, Installation } from 'busbar/sdk'
 import { type Test, test } from 'tap'
+import { requireRoot } from '../../../lab/requirements.js'
 import type { Manifest } from '../archive/manifest.js'
 import { checkTarget, RestoreError, type RestoreTarget, refuseOtherKeys } from '../restore/restore-target.js'
 import { folder } from './faults-kit.js'
@@ -157,10 +158,7 @@ test('a key of the environment with the id of another one is refused', t => {
 })
 
 test('what is put into place by renames must not be a file system of its own', async t => {
-  if (process.getuid?.() !== 0) {
-    process.stderr.write('skipped: only root mounts a disk\n')
-    return
-  }
+  if (!requireRoot(t, 'mounts a disk')) return
   for (const place of ['plugins', 'data', 'data/notes']) {
     const directory = await folder(t)
     const mounted = join(directory, place)

@@ -3,6 +3,7 @@ import { readdir, statfs } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { createTestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
+import { requireRoot } from '../../../lab/requirements.js'
 import { fill, folder } from './faults-kit.js'
 import { backUp } from './kit.js'
 
@@ -12,10 +13,7 @@ test(
   'a backup that would take the last of a disk fails before, as the database of the platform is on it too',
   { timeout: 280_000 },
   async t => {
-    if (process.getuid?.() !== 0) {
-      process.stderr.write('skipped: only root mounts a small disk\n')
-      return
-    }
+    if (!requireRoot(t, 'mounts a small disk')) return
     const disk = await folder(t)
     await promisify(execFile)('mount', ['-t', 'tmpfs', '-o', 'size=40m', 'tmpfs', disk])
     t.teardown(async () => await promisify(execFile)('umount', [disk]))

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { freeTcpPorts } from '../../../lab/pebble.js'
+import { requireRoot } from '../../../lab/requirements.js'
 import { route, table } from '../../domains/test/driver-contract.js'
 import { AdminClient } from '../admin-client.js'
 import { caddyLab, labDirectory, startContainer, visit } from './caddy-lab.js'
@@ -161,6 +162,7 @@ test('a Caddy that runs already is reached by a Unix socket, which it keeps', as
 })
 
 test('a full disk keeps no hostname from being served', async t => {
+  if (!requireRoot(t, 'mounts a small disk')) return
   const directory = await labDirectory(t)
   const logs = join(directory, 'logs')
   await mkdir(logs)
