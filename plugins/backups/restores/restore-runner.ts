@@ -2,6 +2,7 @@ import {
   type Clock,
   type Database,
   type Events,
+  type Jobs,
   type Log,
   RunLog,
   type Secrets,
@@ -14,6 +15,7 @@ import type { BackupStore } from '../runs/backup-store.js'
 import type { Deletions } from '../runs/deletions.js'
 import { runFailure } from '../runs/run-failure.js'
 import { withRunLimit } from '../runs/run-limit.js'
+import type { OwnerQueues } from '../sources/owner-queues.js'
 import type { SourceRow, SourceStore } from '../sources/source-store.js'
 import type { Sources } from '../sources/sources.js'
 import type { DumpReader } from './dump-reader.js'
@@ -30,12 +32,16 @@ interface RunnerParts {
   readonly sourceStore: SourceStore
   readonly sources: Sources
   readonly reader: DumpReader
+  readonly jobs: Jobs
+  readonly queues: OwnerQueues
   readonly deletions: Pick<Deletions, 'afterUse'>
   readonly limitMinutes: number
 }
 
 const logEveryMs = 2_000
 const settleMs = 120_000
+/** What could not be put back is put back later. */
+const againMs = 60_000
 const keptRestores = 50
 /** One whose process dies begins again: half of a restore is worth less than none. But not for ever, as it may be why. */
 const mostAttempts = 3
@@ -47,8 +53,8 @@ export class RestoreRunner {
   constructor(private readonly parts: RunnerParts) {}
 
   /**
-   * The whole of a restore. It never rejects for what fails in it: the record says so. Rejects when `signal` aborts, and waits again,
-   * and where what another process has left cannot be put back now.
+   * The whole of a restore. It never rejects for what fails in it: the record says so. Rejects when `signal` aborts, and waits again.
+   * Where what it has changed cannot be put back now, it is taken up again until it can: until then it is not over.
    */
   async run(id: string, signal: AbortSignal): Promise<void> {
     const { store, sourceStore, clock, log, secrets } = this.parts
@@ -56,29 +62,17 @@ export class RestoreRunner {
     const row = restore === undefined ? undefined : await sourceStore.find(restore.source_id)
     if (restore?.status !== 'running' || row === undefined) return
     const runLog = new RunLog(clock, text => secrets.clean(text), restore.log)
+    // Of one that was put back, the plugin of its source may have stopped before it was settled.
+    const isTakenUp = restore.begun_at !== null || restore.restored_at !== null || restore.log !== ''
+    if (isTakenUp && !(await this.#settleLeft(restore, row, runLog))) return
     const attempts = await store.take(id, clock.now())
     if (attempts === undefined) return
-    // Of one that was put back, the plugin of its source may have stopped before it was settled.
-    if (restore.begun_at !== null || restore.restored_at !== null || restore.log !== '') {
-      const { left, isUndone } = await this.#settle(restore, row)
-      // It serves, and what was written to it meanwhile would be gone with another one.
-      if (await this.#isRestored(id)) {
-        await this.#end(restore, row, null, runLog)
-        return
-      }
-      if (isUndone) {
-        await this.#end(restore, row, putBack, runLog)
-        return
-      }
-      // What is half exchanged is not begun upon.
-      if (left !== null && attempts <= mostAttempts) throw left
-      if (attempts > mostAttempts) {
-        await this.#end(restore, row, 'the platform ended each time that the restore was under way', runLog)
-        return
-      }
-      if (restore.begun_at !== null)
-        runLog.say('the platform ended while the restore was under way: it begins again')
+    if (attempts > mostAttempts) {
+      await this.#end(restore, row, 'the platform ended each time that the restore was under way', runLog)
+      return
     }
+    if (restore.begun_at !== null)
+      runLog.say('the platform ended while the restore was under way: it begins again')
     const unwanted = new AbortController()
     const stop = clock.every(logEveryMs, async () => {
       await store.writeLog(id, runLog.text, clock.now())
@@ -92,10 +86,9 @@ export class RestoreRunner {
       await this.#settle(restore, row)
       await this.#end(restore, row, null, runLog)
     } catch (error) {
-      const wasRestored = await this.#isRestored(id)
-      await this.#settle(restore, row)
+      const { left } = await this.#settle(restore, row)
       // Cut off behind the exchange, and found to work.
-      if ((signal.aborted || !wasRestored) && (await this.#isRestored(id))) {
+      if (await this.#isRestored(id)) {
         await this.#end(restore, row, null, runLog)
         return
       }
@@ -105,10 +98,45 @@ export class RestoreRunner {
         throw error
       }
       log.error({ err: error, restoreId: id }, 'a restore failed')
-      await this.#end(restore, row, runFailure(error), runLog)
+      if (left === null) await this.#end(restore, row, runFailure(error), runLog)
+      else {
+        runLog.say(`${runFailure(error)}. What it has changed cannot be put back now: that is tried again`)
+        await this.#endLater(restore, row, runLog, runFailure(error))
+      }
     } finally {
       stop()
     }
+  }
+
+  /** Whether it is to be begun, again or for the first time; else it is over, or waits until what is left of it can be put back. */
+  async #settleLeft(restore: RestoreRow, row: SourceRow, runLog: RunLog): Promise<boolean> {
+    const { left, undone } = await this.#settle(restore, row)
+    // It serves, and what was written to it meanwhile would be gone with another one.
+    if (await this.#isRestored(restore.id)) await this.#end(restore, row, null, runLog)
+    else if (undone !== null) await this.#end(restore, row, undone, runLog)
+    // What is half exchanged is neither begun upon nor said to be over: it may come to its end by itself.
+    else if (left !== null) await this.#endLater(restore, row, runLog, restore.error)
+    else if (restore.error !== null) await this.#end(restore, row, restore.error, runLog)
+    else return true
+    return false
+  }
+
+  /** As often as it takes: an engine may be away for long. */
+  async #endLater(restore: RestoreRow, row: SourceRow, runLog: RunLog, error: string | null): Promise<void> {
+    const { db, store, jobs, queues, clock, secrets } = this.parts
+    const now = clock.now()
+    const waits = { error: error === null ? null : secrets.clean(error), log: runLog.text, at: now }
+    await db.transaction(async tx => {
+      if (!(await store.wait(restore.id, waits, tx))) return
+      const queue = await queues.of('restore', row.id, tx)
+      const runAt = new Date(now.getTime() + againMs)
+      await jobs.enqueue(
+        'restore',
+        { restoreId: restore.id },
+        { key: `restore/${restore.id}`, queue, runAt },
+        tx
+      )
+    })
   }
 
   async #work(restore: RestoreRow, row: SourceRow, runLog: RunLog, signal: AbortSignal): Promise<void> {
@@ -156,29 +184,31 @@ export class RestoreRunner {
     return (await this.parts.store.open(id))?.restored_at != null
   }
 
-  /** `left`: what has failed in it, which is told. `isUndone`: the source has put it back by itself before. */
-  async #settle(restore: RestoreRow, row: SourceRow): Promise<{ left: unknown; isUndone: boolean }> {
+  /** `left`: what has failed in it, which is told. `undone`: why it is over, where the source has put it back by itself. */
+  async #settle(
+    restore: RestoreRow,
+    row: SourceRow
+  ): Promise<{ readonly left: unknown; readonly undone: string | null }> {
     const { sources, log } = this.parts
-    let isUndone = false
+    let undone: string | null = null
     const told = {
       ...this.#toldOf(restore),
-      undone: () => {
-        isUndone = true
+      undone: (reason: string = putBack) => {
+        undone = reason
       }
     }
-    if (!sources.isThere(row.kind)) return { left: null, isUndone }
     try {
       await withTimeLimit(
         { ms: settleMs },
         async signal => await sources.get(row.kind).settle(row.resource_id, 'restore', { ...told, signal })
       )
-      return { left: null, isUndone }
+      return { left: null, undone }
     } catch (error) {
       log.error(
         { err: error, resourceId: row.resource_id },
         'what a restore has changed could not be put back'
       )
-      return { left: error ?? new Error('it could not be put back'), isUndone }
+      return { left: error ?? new Error('it could not be put back'), undone }
     }
   }
 

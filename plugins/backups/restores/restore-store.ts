@@ -77,6 +77,20 @@ export class RestoreStore {
     )
   }
 
+  /** Until what it has changed can be put back; with why it has failed, where it has. Whether it is running. */
+  async wait(
+    id: string,
+    waits: { readonly error: string | null; readonly log: string; readonly at: Date },
+    tx: Tx
+  ): Promise<boolean> {
+    const rows = await this.db.sql(
+      `update $schema.restore set error = :error, log = :log, seen_at = :at where id = :id and status = 'running' returning id`,
+      { id, ...waits },
+      tx
+    )
+    return rows.length > 0
+  }
+
   /** For good: the first time counts. */
   async restored(id: string, at: Date, tx?: Tx): Promise<void> {
     await this.db.sql(

@@ -40,11 +40,11 @@ export class LeftWork {
   async look(signal: AbortSignal): Promise<void> {
     const { store, source, backups, log } = this.parts
     const found = new Set<string>()
-    for (const { id, task } of await store.left()) {
+    for (const { id, task, restore_id: restore } of await store.left()) {
       signal.throwIfAborted()
       // Those of a plugin that is off are not under way.
       if ((await backups.get()?.activity('database', id)) != null) continue
-      const suspect = `${task} ${id}`
+      const suspect = `${task} ${id} ${restore}`
       if (this.#suspects.has(suspect))
         await source.settle(id, task, { signal }).catch((error: unknown) => {
           signal.throwIfAborted()

@@ -231,9 +231,15 @@ export class DatabaseStore {
   }
 
   /** Those that are backed up or restored, as far as they know. */
-  async left(): Promise<ReadonlyArray<{ readonly id: string; readonly task: 'backup' | 'restore' }>> {
+  async left(): Promise<
+    ReadonlyArray<{
+      readonly id: string
+      readonly task: 'backup' | 'restore'
+      readonly restore_id: string | null
+    }>
+  > {
     return await this.db.sql(
-      `select id, task from $schema.database where task in ('backup', 'restore') and ${alive} order by id`
+      `select id, task, restore_id from $schema.database where task in ('backup', 'restore') and ${alive} order by id`
     )
   }
 

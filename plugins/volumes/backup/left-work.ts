@@ -5,7 +5,7 @@ import type { WorkRow, WorkStore } from './work-store.js'
 
 interface LeftWorkParts {
   readonly store: Pick<WorkStore, 'left' | 'end'>
-  readonly backups: Pick<VolumeBackups, 'settle'>
+  readonly backups: Pick<VolumeBackups, 'settleLeft'>
   readonly keeper: OptionalHandle<BackupKeeper>
   readonly clock: Clock
   readonly log: Log
@@ -49,7 +49,7 @@ export class LeftWork {
     const { store, backups, log } = this.parts
     const { volume_id: volumeId, application_id: applicationId } = row
     try {
-      await backups.settle(volumeId, row.what)
+      await backups.settleLeft(row)
     } catch (error) {
       log.warn(
         { err: error, volumeId, applicationId },

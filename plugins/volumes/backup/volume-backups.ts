@@ -49,6 +49,9 @@ export class VolumeBackups implements BackupSource {
   async settle(...asked: Parameters<VolumeSource['settle']>): Promise<void> {
     await (await this.#loaded()).settle(...asked)
   }
+  async settleLeft(...asked: Parameters<VolumeSource['settleLeft']>): Promise<void> {
+    await (await this.#loaded()).settleLeft(...asked)
+  }
   async check(...asked: Parameters<BackupSource['check']>) {
     return await (await this.#loaded()).check(...asked)
   }

@@ -103,7 +103,7 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
     work.signal.throwIfAborted()
     // What is there may be another volume's by now, of the same name.
     await this.#existing(id)
-    await store.noteExchange(row, true)
+    if (!(await store.noteExchange(row, true))) throw new Error('the volume was put back meanwhile')
     await runtime.exchangeVolumes(volume.engine_name, spare)
     await this.#noteExchanged(row, true, work.restored)
     work.say('they have taken the place of those that were there')
@@ -116,8 +116,15 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
   ): Promise<void> {
     if (what === 'check') return await this.parts.runtime.removeVolume(drillNameOf(id))
     if (what === 'backup') await this.#endRead(id)
-    await this.#putBackLeft(id, what, work)
+    const left = await this.parts.store.find(id, what)
+    if (left !== undefined) await this.#putBackInTurn(left, work)
     if (what === 'restore') await this.#tellOutcome(id, work)
+  }
+
+  /** Of this work alone, whoever has begun another since. */
+  async settleLeft(left: WorkRow): Promise<void> {
+    if (left.what === 'backup') await this.#endRead(left.volume_id)
+    await this.#putBackInTurn(left, {})
   }
 
   /** One whose process was killed has left what it has read the volume by. */
@@ -127,14 +134,12 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
   }
 
   /** One at a time, of all processes: who makes backups, and the look for what was left while nobody did. */
-  async #putBackLeft(id: string, what: WorkRow['what'], work: Partial<SettleWork>): Promise<void> {
+  async #putBackInTurn(left: WorkRow, work: Partial<SettleWork>): Promise<void> {
     const { store, clock } = this.parts
-    const left = await store.find(id, what)
-    if (left === undefined) return
     const signal = work.signal ?? AbortSignal.timeout(2 * leaseMs)
     await withLease(store.leaseOf(left), { clock, signal }, async () => {
       // As it is by now.
-      const row = await store.find(id, what)
+      const row = await store.find(left.volume_id, left.what)
       if (row?.id === left.id) await this.#putBack(row, work)
     })
   }

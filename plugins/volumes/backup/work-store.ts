@@ -113,12 +113,14 @@ export class WorkStore {
     }
   }
 
-  async noteExchange({ id }: Pick<WorkRow, 'id'>, isExchanging: boolean, tx?: Tx): Promise<void> {
-    await this.db.sql(
-      'update $schema.backup_work set is_exchanging = :isExchanging where id = :id',
+  /** False where another process has put it back meanwhile: what it would exchange with has gone. */
+  async noteExchange({ id }: Pick<WorkRow, 'id'>, isExchanging: boolean, tx?: Tx): Promise<boolean> {
+    const rows = await this.db.sql(
+      'update $schema.backup_work set is_exchanging = :isExchanging where id = :id returning id',
       { id, isExchanging },
       tx
     )
+    return rows.length > 0
   }
 
   /** Before the application is stopped. Answers whether that was done for another volume of it already. */

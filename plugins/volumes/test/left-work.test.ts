@@ -29,7 +29,7 @@ function lookAt(rows: WorkRow[], { underWay = '', code = '' } = {}) {
       }
     },
     backups: {
-      settle: async (id, what) => {
+      settleLeft: async ({ volume_id: id, what }) => {
         done.push(`settled the ${what} of the ${id}`)
         if (code !== '') throw new Problem(502, code, 'it says no')
       }
