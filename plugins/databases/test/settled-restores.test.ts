@@ -156,13 +156,21 @@ test('the volume of a restored server that may have served when it was cut off i
   await until(isStarted, 'its server to be started')
   stop.abort(new Error('killed'))
   await t.rejects(restored, /killed/)
-  await source.settle(id, 'restore', work())
+  let told: string | undefined
+  await source.settle(id, 'restore', {
+    ...work(),
+    id: restore.id,
+    undone: reason => {
+      told = reason
+    }
+  })
   const { body } = await ann.get(path)
   t.match(body, { status: 'running', status_detail: /its server ends/ })
   const kept = /may have taken meanwhile is in the volume (\S+), which is kept until \d/.exec(
     body.status_detail
   )?.[1]
   t.ok(kept, body.status_detail)
+  t.equal(told, body.status_detail, 'it is over, and whoever looks for these rows is told')
   t.same([...(await names())].sort(), [former, kept].sort())
   t.same(await k.query('select volume, former_volume, next_volume, task from databases.database'), [
     { volume: former, former_volume: null, next_volume: null, task: null }
