@@ -140,7 +140,7 @@ export interface DatabaseEngine {
   ): EngineContainer
   /**
    * A query over TCP in its container, which ends with 0 where the server answers. The image needs no shell for it; with `sh`, `date`
-   * and `sleep` in it, it is asked more often. Programs of `dump` do need `sh`, by which they are begun. Null: that its port takes connections
+   * and `sleep` in it, it is asked more often. Programs of `dump` do need `sh`, by which they are begun. Null: that its port takes connections for two seconds
    * is all that can be asked.
    */
   ready(database: EngineDatabase): EngineCommand | null

@@ -48,6 +48,8 @@ const askedAgain = [
 /** Of a program that is not there, which is the shell. */
 const notRun: readonly number[] = [126, 127]
 const shownLines = 8
+/** Where a port is all that can be asked. */
+const steadyMs = 2000
 /** A server that has data may have to recover before it answers. */
 const recoverySeconds = 3600
 export const stopGraceSeconds = 30
@@ -109,7 +111,7 @@ export class ServerContainer {
     throw problems.notFound({ databaseId: id })
   }
 
-  /** Resolves when its server has answered a query; rejects with why it did not, in a sentence. */
+  /** Resolves when its server has answered a query, or has had its port open for a while; rejects with why it did not, in a sentence. */
   async untilReady(
     runtime: ContainerRuntime,
     row: DatabaseRow,
@@ -122,6 +124,7 @@ export class ServerContainer {
     const seconds = row.initialized_at === null ? readySeconds : Math.max(readySeconds, recoverySeconds)
     let starts = 0
     let lastStart = ''
+    let open: { readonly startedAt: string; readonly at: number } | undefined
     for (const end = clock.elapsed() + seconds * 1000; ; ) {
       const state = await runtime.inspect(containerId)
       signal.throwIfAborted()
@@ -129,8 +132,13 @@ export class ServerContainer {
         throw new Error('its container was removed before its server answered: try again')
       if (state.startedAt !== lastStart) starts += 1
       lastStart = state.startedAt
-      if (state.status === 'running' && (await this.#answers(runtime, row, containerId, command, signal)))
-        return
+      if (state.status === 'running' && (await this.#answers(runtime, row, containerId, command, signal))) {
+        if (command !== null) return
+        // A server that ends each time that it reads its files may have its port open before.
+        const { startedAt } = state
+        if (open?.startedAt !== startedAt) open = { startedAt, at: clock.elapsed() }
+        else if (clock.elapsed() - open.at >= steadyMs) return
+      }
       // It is started again and again, and ends each time.
       const isOver = starts > 4 || state.status === 'exited' || state.status === 'dead'
       if (isOver || clock.elapsed() >= end)
