@@ -36,6 +36,7 @@ export function jobs(job: JobDeclarer<Databases>) {
     lane: 'long',
     attempts: 25,
     timeoutMs: removalMs,
+    waitsForTenants: true,
     run: async (volume, _context, { givenUp }) => {
       await givenUp.remove(volume)
     }

@@ -27,6 +27,7 @@ const probe: Probe = {
   holdServing: stands === 'serving' ? never : null,
   isExchanged: false,
   isUndone: false,
+  settleError: null,
   holdSettle: stands === 'behind a restore' ? never : null,
   restoreError: null,
   free: null,

@@ -36,6 +36,8 @@ export interface Probe {
   isExchanged: boolean
   /** Whether it finds that somebody has put it back before. */
   isUndone: boolean
+  /** What is put back behind a restore rejects with it: an engine is away. */
+  settleError: string | null
   /** What is put back behind a restore waits for it. */
   holdSettle: Promise<void> | null
   /** What restores reject with after some of the dump. */
@@ -70,6 +72,7 @@ export async function makeProbe(t: Test): Promise<Probe> {
     holdServing: null,
     isExchanged: false,
     isUndone: false,
+    settleError: null,
     holdSettle: null,
     restoreError: null,
     free: null,
@@ -186,6 +189,7 @@ class ProbeSource implements BackupSource {
     // A drill may end while something is restored.
     if (what !== 'restore') return
     await probe.holdSettle
+    if (probe.settleError !== null) throw new Error(probe.settleError)
     if (probe.isUndone) undone?.()
     if (probe.isExchanged) await db.transaction(async tx => await restored?.(tx))
     await rm(`${this.#file(id)}.beside`, { force: true })

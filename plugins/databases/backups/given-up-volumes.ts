@@ -5,7 +5,7 @@ import type { DatabaseStore } from '../records/database-store.js'
 
 interface GivenUpParts {
   readonly jobs: Jobs
-  readonly store: Pick<DatabaseStore, 'find' | 'keptVolumes'>
+  readonly store: Pick<DatabaseStore, 'find' | 'keptVolumes' | 'ownerOf'>
   readonly runtime: OptionalHandle<ContainerRuntime>
 }
 
@@ -21,8 +21,11 @@ export class GivenUpVolumes {
 
   /** It is removed once `tx` has committed, or at `runAt`. */
   async giveUp(databaseId: string, volume: string, tx: Tx, runAt?: Date): Promise<void> {
-    const options = { key: volume, ...(runAt !== undefined && { runAt }) }
-    await this.parts.jobs.enqueue('remove-volume', { databaseId, volume }, options, tx)
+    const { jobs, store } = this.parts
+    const owner = (await store.ownerOf(databaseId, tx)) ?? databaseId
+    // One at a time of an owner: emptying may take long, and others wait for a worker too.
+    const options = { key: volume, queue: `remove-volume:${owner}`, ...(runAt !== undefined && { runAt }) }
+    await jobs.enqueue('remove-volume', { databaseId, volume }, options, tx)
   }
 
   /** Rejects where it is to be tried again. Does nothing where it is gone, or somebody's. */
