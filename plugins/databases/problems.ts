@@ -42,12 +42,6 @@ export const problems = problemTable({
     'the credentials of the database cannot be decrypted',
     'its key is gone: bring back the keys of the installation'
   ],
-  volumeMissing: [
-    409,
-    'E_DATABASE_VOLUME_MISSING',
-    'its volume {volume} is not on the engine, and others of it are: {others}',
-    'find on the machine which of them has the data, make the volume and copy it there, or restore a backup'
-  ],
   containersOff: [503, 'E_PLUGIN_OFF', '"containers" is off', 'turn on a plugin that implements it'],
   buildsOff: [503, 'E_PLUGIN_OFF', '"builds" is off, which fetches images', 'turn it on'],
   logsOff: [503, 'E_PLUGIN_OFF', '"logs" is off', 'turn it on'],

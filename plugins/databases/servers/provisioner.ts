@@ -194,7 +194,9 @@ export class Provisioner {
 async function assertVolume(runtime: ContainerRuntime, { id, volume }: DatabaseRow): Promise<void> {
   const names = (await runtime.volumeNames({ databaseId: id })).filter(name => !isCheckVolume(name))
   if (names.length > 0 && !names.includes(volume))
-    throw problems.volumeMissing({ volume, others: names.sort().join(', ') })
+    throw new Error(
+      `its volume ${volume} is not on the engine, and others of it are: ${names.sort().join(', ')}. Find on its machine which of them has the data and copy it into one of that name, or restore a backup`
+    )
 }
 
 const haveSameLimits = (one: DatabaseRow, other: DatabaseRow): boolean =>

@@ -39,17 +39,17 @@ export class LeftWork {
       signal.throwIfAborted()
       // Those of a plugin that is off are not under way.
       if ((await keeper.get()?.activity('volume', row.volume_id)) != null) continue
-      if (this.#suspects.has(row.id)) await this.#putBack(row)
+      if (this.#suspects.has(row.id)) await this.#putBack(row, signal)
       found.add(row.id)
     }
     this.#suspects = found
   }
 
-  async #putBack(row: WorkRow): Promise<void> {
+  async #putBack(row: WorkRow, signal: AbortSignal): Promise<void> {
     const { store, backups, log } = this.parts
     const { volume_id: volumeId, application_id: applicationId } = row
     try {
-      await backups.settleLeft(row)
+      await backups.settleLeft(row, signal)
     } catch (error) {
       log.warn(
         { err: error, volumeId, applicationId },

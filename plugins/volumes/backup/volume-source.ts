@@ -16,7 +16,7 @@ import type {
 } from 'busbar/api/backups'
 import { type EngineDiskReader, roomOn, whileThereIsRoom } from 'busbar/api/builds'
 import type { ContainerRuntime } from 'busbar/api/containers'
-import { type Clock, type Database, isProblem, leaseMs, type OptionalHandle, withLease } from 'busbar/sdk'
+import { type Clock, type Database, isProblem, type OptionalHandle, withLease } from 'busbar/sdk'
 import { checkedTar } from 'busbar/sdk/tar'
 import type { DiscardedVolumes } from '../discarded-volumes.js'
 import type { EngineVolumeStore } from '../engine-volume-store.js'
@@ -70,7 +70,7 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
 
   async dump(id: string, { quiesce }: DumpOptions, work: BackupWork): Promise<Dump> {
     const volume = await this.#existing(id)
-    await this.#settleLeft(id)
+    await this.#settleLeft(id, work)
     if (quiesce) await this.#stand(await this.parts.store.begin(newWork(volume, 'backup', null)), work)
     const tar = await this.parts.runtime.readVolume(volume.engine_name, work)
     const { content, check } = checkedTar(tar)
@@ -89,7 +89,7 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
     const volume = await this.#existing(id)
     const { engineVolumes, runtime, store } = this.parts
     checkFormat(dump)
-    await this.#settleLeft(id)
+    await this.#settleLeft(id, work)
     const spare = newSpareName(id)
     const mine = { projectId: volume.project_id, applicationId: volume.application_id }
     await engineVolumes.note(volume.application_id, [volume.engine_name, spare])
@@ -109,11 +109,7 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
     work.say('they have taken the place of those that were there')
   }
 
-  async settle(
-    id: string,
-    what: 'backup' | 'restore' | 'check',
-    work: Partial<SettleWork> = {}
-  ): Promise<void> {
+  async settle(id: string, what: 'backup' | 'restore' | 'check', work: SettleWork): Promise<void> {
     if (what === 'check') return await this.parts.runtime.removeVolume(drillNameOf(id))
     if (what === 'backup') await this.#endRead(id)
     const left = await this.parts.store.find(id, what)
@@ -122,9 +118,9 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
   }
 
   /** Of this work alone, whoever has begun another since. */
-  async settleLeft(left: WorkRow): Promise<void> {
+  async settleLeft(left: WorkRow, signal: AbortSignal): Promise<void> {
     if (left.what === 'backup') await this.#endRead(left.volume_id)
-    await this.#putBackInTurn(left, {})
+    await this.#putBackInTurn(left, { signal })
   }
 
   /** One whose process was killed has left what it has read the volume by. */
@@ -134,17 +130,16 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
   }
 
   /** One at a time, of all processes: who makes backups, and the look for what was left while nobody did. */
-  async #putBackInTurn(left: WorkRow, work: Partial<SettleWork>): Promise<void> {
+  async #putBackInTurn(left: WorkRow, work: SettleWork): Promise<void> {
     const { store, clock } = this.parts
-    const signal = work.signal ?? AbortSignal.timeout(2 * leaseMs)
-    await withLease(store.leaseOf(left), { clock, signal }, async () => {
+    await withLease(store.leaseOf(left), { clock, signal: work.signal }, async () => {
       // As it is by now.
       const row = await store.find(left.volume_id, left.what)
       if (row?.id === left.id) await this.#putBack(row, work)
     })
   }
 
-  async #putBack(row: WorkRow, { id: restoreId, restored }: Partial<SettleWork>): Promise<void> {
+  async #putBack(row: WorkRow, { id: restoreId, restored }: SettleWork): Promise<void> {
     const { store, control } = this.parts
     const spare = row.spare_name
     if (spare !== null && row.is_exchanging) {
@@ -183,8 +178,8 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
   }
 
   /** What an earlier one could not put back is, before anything is begun: the engine was away then, or the plugin off. */
-  async #settleLeft(id: string): Promise<void> {
-    for (const what of ['restore', 'backup'] as const) await this.settle(id, what)
+  async #settleLeft(id: string, { signal }: Pick<BackupWork, 'signal'>): Promise<void> {
+    for (const what of ['restore', 'backup'] as const) await this.settle(id, what, { signal })
   }
 
   /** The application stands still: nobody writes to the volume from here on. Noted before, so that it is started again whatever happens. */
@@ -230,7 +225,7 @@ export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
   }
 
   /** What was put back while nobody made backups is over, whoever asks for it now. */
-  async #tellOutcome(id: string, { id: restoreId, restored, undone }: Partial<SettleWork>): Promise<void> {
+  async #tellOutcome(id: string, { id: restoreId, restored, undone }: SettleWork): Promise<void> {
     const { db, store } = this.parts
     const outcome = restoreId === undefined ? null : await store.outcomeOf(id, restoreId)
     if (outcome === 'restored') await db.transaction(async tx => await restored?.(tx))
