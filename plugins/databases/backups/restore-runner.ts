@@ -185,7 +185,7 @@ export class RestoreRunner {
       const former = present?.former_volume
       if (present === undefined || former == null) throw new TakenOver()
       const until = new Date(clock.now().getTime() + keepDays * dayMs)
-      const words = `${reason}. What its server may have taken meanwhile is in the volume ${present.volume}, which is kept until ${until.toISOString()}`
+      const words = `${reason.replace(/\.$/, '')}. What its server may have taken meanwhile is in the volume ${present.volume}, which is kept until ${until.toISOString()}`
       const isKept = present.container_id !== null
       const changes = {
         volume: former,
