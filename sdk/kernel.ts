@@ -75,6 +75,13 @@ export interface Bus {
   /** False without a subscriber in this process or another: a producer may skip the work. */
   hasSubscribers(channel: string): boolean
   /**
+   * Resolves when the next messages on the channel have room on their way to other processes: at once where none has a
+   * subscriber or little waits; never rejects. What is published while 4 MiB wait there is lost to them, so whoever has
+   * much to publish at once (thousands of lines) awaits this every 64 KiB or so, and then publishes before awaiting
+   * anything else. It may take as long as the database takes: hold up nothing else by it.
+   */
+  room(channel: string): Promise<void>
+  /**
    * Tells every process, this one included, at most once and after `tx` committed when one is given.
    * For "look again" messages (cancel, a changed row), not for data.
    */

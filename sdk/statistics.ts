@@ -56,7 +56,7 @@ export interface PlatformStatistics {
     readonly sockets: number
     /** Messages for subscribers of this process, each once. */
     readonly published: number
-    /** Messages that none of them got, as more were published than could be written. */
+    /** Messages that none of them got, or nobody in another process: more were published than could be written or sent, or the database was away. */
     readonly dropped: number
     /** Copies that a client did not get, as it did not read. */
     readonly missed: number

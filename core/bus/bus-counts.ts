@@ -2,7 +2,7 @@
 export interface BusCounts {
   /** Messages for subscribers of this process, each once, however many they were for. */
   published: number
-  /** Messages that none of their subscribers got, as more were published than could be written. */
+  /** Messages that no subscriber of this process got, or none of another one: more were published than could be written, or the database was away. */
   dropped: number
   /** Copies that one client did not get, as it did not read. */
   missed: number

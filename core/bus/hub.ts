@@ -67,7 +67,7 @@ export class Hub {
   }
 
   get counts(): Readonly<BusCounts> {
-    return this.#counts
+    return { ...this.#counts, dropped: this.#counts.dropped + (this.#relay?.lost ?? 0) }
   }
 
   /** What can be heard, as a list that never changes: the next change makes another. */
@@ -118,6 +118,11 @@ export class Hub {
 
   hasSubscribers(channel: string): boolean {
     return this.#topics.isHeard(channel) || this.#relay?.isWanted(channel) === true
+  }
+
+  /** Resolves when the next messages on the channel have room on their way to other processes. */
+  async room(channel: string): Promise<void> {
+    await this.#relay?.room(channel)
   }
 
   /** Closes every socket; resolves when they are gone. */

@@ -23,6 +23,9 @@ export function pluginBus({
       hub.publish(channel, event, data)
     },
     hasSubscribers: channel => hub.hasSubscribers(channel),
+    room: async channel => {
+      await hub.room(channel)
+    },
     signal: async (topic, data, tx) => {
       await signals.signal(`${id}:${topic}`, data, tx)
     },

@@ -19,7 +19,8 @@ export type RelayFrame = {
   | { readonly kind: 'wants' | 'more' | 'less'; readonly channels: readonly string[] }
   /** How many sockets users have with the sender: of all who have any (`isWhole`), or of those where it has changed. */
   | { readonly kind: 'sockets'; readonly counts: Readonly<Record<string, number>>; readonly isWhole: boolean }
-  | { readonly kind: 'messages'; readonly messages: readonly RelayedMessage[] }
+  /** `number`: that of the frame. */
+  | { readonly kind: 'messages'; readonly number: number; readonly messages: readonly RelayedMessage[] }
   | ({ readonly kind: 'piece' } & Piece)
 )
 
@@ -27,9 +28,12 @@ export type RelayFrame = {
 export const frameBytes = 7500
 const pieceBytes = 5400
 
-/** A frame of messages that are JSON already. */
-export const messagesFrame = (from: string, messages: readonly string[]): string =>
-  `{"kind":"messages","from":${JSON.stringify(from)},"messages":[${messages.join(',')}]}`
+/**
+ * A frame of messages that are JSON already. No two are equal, whatever the messages: of equal payloads PostgreSQL
+ * delivers one for each transaction.
+ */
+export const messagesFrame = (from: string, number: number, messages: readonly string[]): string =>
+  `{"kind":"messages","from":${JSON.stringify(from)},"number":${number},"messages":[${messages.join(',')}]}`
 
 /** The frame as it is, or in pieces when it is too long. */
 export function partsOf(from: string, frame: string, of: number): string[] {

@@ -1,30 +1,44 @@
 import type { Log } from 'busbar/sdk'
 import { frameBytes, messagesFrame, partsOf } from './relay-frame.js'
+import { WaitingRoom } from './waiting-room.js'
 
-/** So many pieces of long frames leave in one statement, which costs the database no more than one does. */
-const piecesAtOnce = 64
+/** So many frames leave in one statement, which costs the database little more than one frame does. */
+const framesAtOnce = 64
 /** What may wait for the database; more than that is dropped, and counted. */
 const backlogBytes = 4 * 1024 * 1024
+/** Up to here a publisher that asks goes on: two statements are full, and what others publish has room. */
+const roomBytes = backlogBytes / 4
 /** What a frame of messages needs besides them. */
-const headBytes = 100
+const headBytes = 120
 
-interface Item {
-  readonly text: string
-  readonly bytes: number
-  readonly kind: 'message' | 'piece' | 'frame'
+/** What waits to leave as one NOTIFY. */
+interface Parcel {
+  /** A `frame` goes alone, as it may be equal to another one; the others have numbers. */
+  readonly kind: 'messages' | 'piece' | 'frame'
+  /** That of the frame: pieces of one have it in common. */
+  readonly number: number
+  /** Messages that are not a frame yet, or the one text. */
+  readonly texts: string[]
+  bytes: number
+  /** Live messages in it; pieces have one together. */
+  messages: number
 }
 
 /**
- * One frame under way at a time, so that the order stays; the messages that come meanwhile leave together
- * in the next. Too large for one frame: in pieces. Too much at once: dropped.
+ * One statement under way at a time, so that the order stays; the messages that come meanwhile leave together
+ * in the next ones. Too large for one frame: in pieces. Too much at once: dropped.
  */
 export class RelaySender {
-  #items: Item[] = []
+  #parcels: Parcel[] = []
   #bytes = 0
-  #dropped = 0
   #frames = 0
   #isFailing = false
   #running: Promise<void> | undefined
+  /** Since it was last logged. */
+  #dropped = 0
+  #lost = 0
+  #lastLost: number | undefined
+  readonly #room = new WaitingRoom(() => this.#bytes <= roomBytes)
 
   constructor(
     readonly from: string,
@@ -32,24 +46,34 @@ export class RelaySender {
     readonly log: Log
   ) {}
 
+  /** Messages that did not leave: they were too many at once, or the database was away. */
+  get lost(): number {
+    return this.#lost
+  }
+
   /** `data` is JSON. */
   send(channel: string, event: string, data: string): void {
     const text = `[${JSON.stringify(channel)},${JSON.stringify(event)},${data}]`
     const bytes = Buffer.byteLength(text)
     if (this.#bytes + bytes > backlogBytes) {
       this.#dropped++
+      this.#lost++
       this.#running ??= this.#run()
     } else if (bytes + headBytes > frameBytes) {
-      this.say(messagesFrame(this.from, [text]))
+      const number = this.#frames++
+      this.#addParts(messagesFrame(this.from, number, [text]), number, 1)
     } else {
-      this.#add({ text, bytes, kind: 'message' })
+      this.#addMessage(text, bytes)
     }
   }
 
   say(frame: string): void {
-    const parts = partsOf(this.from, frame, this.#frames++)
-    const kind = parts.length > 1 ? 'piece' : 'frame'
-    for (const text of parts) this.#add({ text, bytes: text.length, kind })
+    this.#addParts(frame, this.#frames++, 0)
+  }
+
+  /** Resolves when little waits, or nothing is waited for any more: one caller after the other. */
+  async room(): Promise<void> {
+    await this.#room.enter()
   }
 
   /** Resolves when nothing waits any more. */
@@ -57,16 +81,43 @@ export class RelaySender {
     await this.#running
   }
 
-  #add(item: Item): void {
-    this.#items.push(item)
-    this.#bytes += item.bytes
+  /** Nobody waits for room from now on. Resolves when all has left. */
+  async close(): Promise<void> {
+    this.#room.close()
+    await this.idle()
+  }
+
+  /** Into the last frame that waits, while that has room. */
+  #addMessage(text: string, bytes: number): void {
+    const last = this.#parcels.at(-1)
+    if (last?.kind === 'messages' && headBytes + last.bytes + last.messages + bytes <= frameBytes) {
+      last.texts.push(text)
+      last.bytes += bytes
+      last.messages++
+      this.#bytes += bytes
+    } else this.#add({ kind: 'messages', number: this.#frames++, texts: [text], bytes, messages: 1 })
+  }
+
+  #addParts(frame: string, number: number, messages: number): void {
+    const parts = partsOf(this.from, frame, number)
+    const kind = parts.length > 1 || messages > 0 ? 'piece' : 'frame'
+    for (const text of parts) this.#add({ kind, number, texts: [text], bytes: text.length, messages })
+  }
+
+  #add(parcel: Parcel): void {
+    this.#parcels.push(parcel)
+    this.#bytes += parcel.bytes
     this.#running ??= this.#run()
   }
 
   async #run(): Promise<void> {
     // What else this tick has to say goes along.
     await new Promise(resolve => setImmediate(resolve))
-    while (this.#items.length > 0) await this.#signal(this.#take())
+    while (this.#parcels.length > 0) {
+      const taken = this.#take()
+      this.#room.look()
+      await this.#signal(taken)
+    }
     if (this.#dropped > 0) {
       this.log.warn(
         { dropped: this.#dropped, backlogBytes },
@@ -77,31 +128,33 @@ export class RelaySender {
     this.#running = undefined
   }
 
-  /** What leaves next: messages in one frame, pieces of long frames together, or another frame. */
-  #take(): readonly string[] {
-    const kind = this.#items[0]?.kind
-    let count = 0
-    let bytes = headBytes
-    for (const item of this.#items) {
-      bytes += item.bytes + 1
-      if (item.kind !== kind || kind === 'frame') break
-      if (kind === 'message' ? bytes > frameBytes : count === piecesAtOnce) break
-      count++
-    }
-    const taken = this.#items.splice(0, Math.max(1, count))
-    for (const item of taken) this.#bytes -= item.bytes
-    const texts = taken.map(({ text }) => text)
-    return kind === 'message' ? [messagesFrame(this.from, texts)] : texts
+  /** What leaves next. Few wait here, however many messages are in them. */
+  #take(): readonly Parcel[] {
+    const alone = this.#parcels.slice(0, framesAtOnce).findIndex(({ kind }) => kind === 'frame')
+    const taken = this.#parcels.splice(0, alone === -1 ? framesAtOnce : Math.max(1, alone))
+    for (const { bytes } of taken) this.#bytes -= bytes
+    return taken
   }
 
-  async #signal(frames: readonly string[]): Promise<void> {
+  async #signal(parcels: readonly Parcel[]): Promise<void> {
     try {
-      await this.signal(frames)
+      await this.signal(
+        parcels.map(({ kind, number, texts }) =>
+          kind === 'messages' ? messagesFrame(this.from, number, texts) : texts.join('')
+        )
+      )
       this.#isFailing = false
     } catch (error) {
+      for (const parcel of parcels) this.#countLost(parcel)
       // Once for each outage; live data of that time is lost.
       if (!this.#isFailing) this.log.warn({ err: error }, 'live messages do not reach other processes')
       this.#isFailing = true
     }
+  }
+
+  /** A message that lost several of its pieces is lost once. */
+  #countLost({ number, messages }: Parcel): void {
+    if (number !== this.#lastLost) this.#lost += messages
+    this.#lastLost = number
   }
 }

@@ -3,6 +3,7 @@ import type { Clock, Log } from 'busbar/sdk'
 import { systemClock } from '../clock/clock.js'
 import type { BulkSignals } from '../database/listener.js'
 import type { RelayFrame } from './relay-frame.js'
+import { RelayInbox } from './relay-inbox.js'
 import { collect, RelayPeers } from './relay-peers.js'
 import { RelaySender } from './relay-sender.js'
 
@@ -70,9 +71,7 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
     say({ kind: 'sockets', from, counts, isWhole: false })
   }
 
-  function take(text: string): void {
-    const frame = JSON.parse(text) as RelayFrame
-    if (frame.from === from) return
+  function take(frame: RelayFrame): void {
     if (frame.kind === 'bye') {
       peers.forget(frame.from)
       return
@@ -103,13 +102,16 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
         break
       case 'piece': {
         const whole = collect(peer, frame)
-        if (whole !== undefined) take(whole)
+        if (whole !== undefined) take(JSON.parse(whole) as RelayFrame)
       }
     }
   }
 
+  const inbox = new RelayInbox(from, take, log)
   const stops = [
-    signals.onSignal(signalTopic, take),
+    signals.onSignal(signalTopic, text => {
+      inbox.add(text)
+    }),
     signals.onReconnect(() => {
       hello()
       announceAll()
@@ -127,6 +129,14 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
     /** At most once, in order for each channel; `data` is JSON. */
     send(channel: string, event: string, data: string): void {
       sender.send(channel, event, data)
+    },
+    /** Resolves when what is sent on the channel next has room, at once where nobody elsewhere wants it; never rejects. */
+    async room(channel: string): Promise<void> {
+      if (peers.isWanted(channel)) await sender.room()
+    },
+    /** Messages that were to leave this process, or to come into it, and did not. */
+    get lost(): number {
+      return sender.lost + inbox.lost
     },
     /** This process has a subscriber now. */
     watch(channel: string): void {
@@ -153,8 +163,9 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
     /** Says good-bye; resolves when all that was sent has left. */
     async close(): Promise<void> {
       for (const stop of stops) stop()
+      inbox.close()
       if (!peers.isEmpty) say({ kind: 'bye', from })
-      await sender.idle()
+      await sender.close()
     }
   }
 }

@@ -203,8 +203,8 @@ test('a frame goes as it is up to 7500 bytes, and in pieces beyond', t => {
     'the next one too'
   )
   t.equal(
-    messagesFrame('a', ['["c","e",1]', '["c","e",2]']),
-    '{"kind":"messages","from":"a","messages":[["c","e",1],["c","e",2]]}'
+    messagesFrame('a', 3, ['["c","e",1]', '["c","e",2]']),
+    '{"kind":"messages","from":"a","number":3,"messages":[["c","e",1],["c","e",2]]}'
   )
   t.end()
 })

@@ -14,8 +14,8 @@ import type { KeptChunk } from '../kept/log-store.js'
 import type { RemovalStore } from '../kept/removal-store.js'
 import type { CollectStore } from './collect-store.js'
 import { ContainerFollows } from './container-follows.js'
+import { LiveLines } from './live-lines.js'
 import { LogWriter } from './log-writer.js'
-import { publishLines } from './publish-lines.js'
 
 interface CollectorParts {
   readonly store: CollectStore
@@ -42,17 +42,21 @@ const kindsMs = 5000
 
 /** Keeps what the containers of the installation write, while any process of it lives; one process at a time does it. */
 export class Collector {
-  constructor(private readonly parts: CollectorParts) {}
+  readonly #live: LiveLines
+
+  constructor(private readonly parts: CollectorParts) {
+    this.#live = new LiveLines(parts)
+  }
 
   async run(signal: AbortSignal): Promise<void> {
     await this.parts.runtime.whileAvailable(signal, async (runtime, following) => {
-      await this.#collect(runtime, following)
+      await this.#collect(runtime, following, signal)
     })
   }
 
-  /** Ends with the signal, or rejects where another collector has begun. */
-  async #collect(runtime: ContainerRuntime, following: AbortSignal): Promise<void> {
-    const { store, bus, secrets, clock, log, onBegin, onKept } = this.parts
+  /** Ends with `following`, or rejects where another collector has begun. What has been kept is told until `running` aborts. */
+  async #collect(runtime: ContainerRuntime, following: AbortSignal, running: AbortSignal): Promise<void> {
+    const { store, secrets, clock, log, onBegin, onKept } = this.parts
     const end = new AbortController()
     const abort = (): void => {
       end.abort(following.reason)
@@ -72,7 +76,7 @@ export class Collector {
         clean: text => secrets.clean(text),
         onKept: async kept => {
           onKept(kept.container.sourceId, kept.ordinal + kept.lines, kept.known)
-          await publishLines(kept, bus)
+          await this.#live.tell(kept, running)
         },
         onGrown: async (sourceId, bytes) => await this.#bound(sourceId, bytes)
       },

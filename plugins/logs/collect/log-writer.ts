@@ -22,7 +22,7 @@ interface WriterParts {
   readonly clock: Pick<Clock, 'sleep'>
   readonly log: Log
   readonly clean: (text: string) => string
-  /** Told of what has been kept, in its order; nothing more is kept until it has settled. */
+  /** Told of what has been kept, in its order; no more of that container is kept until it has settled. Never rejects. */
   readonly onKept: (kept: KeptLines) => Promise<void>
   /** Told how much is kept of a source now. */
   readonly onGrown: (sourceId: string, bytes: number) => Promise<void>
@@ -38,15 +38,22 @@ const mostBytes = 2 * 1024 * 1024
 /** So much of one container waits before it has to, and so much of all. */
 const roomOfOne = 2 * 1024 * 1024
 const roomOfAll = 16 * 1024 * 1024
+/** So much that has been kept may wait to be told before nothing more is kept of anybody. */
+const mostUntoldBytes = 8 * 1024 * 1024
 
 /** Keeps lines in batches, a few times a second at most unless there are many, and no more in memory than it has room for. */
 export class LogWriter {
   readonly #known = new WeakMap<KnownContainer, WaitingLines>()
   /** Those of which something is to be kept, in their turn. */
   readonly #waiting = new Set<WaitingLines>()
+  /** Those whose last lines are still being told. */
+  readonly #untold = new Set<WaitingLines>()
   readonly #times = new LineTimes()
   readonly #turns = new Turns()
+  /** Of all that is to be kept, and of those of which something is to be kept now. */
   #bytes = 0
+  #dueBytes = 0
+  #untoldBytes = 0
   #room: Array<() => void> = []
   readonly #change = new Wakeable()
   #writtenAt = Number.NEGATIVE_INFINITY
@@ -67,8 +74,11 @@ export class LogWriter {
     const before = waiting.bytes
     waiting.add(isGap === true && first !== undefined ? [missingBefore(first), ...lines] : lines, place)
     this.#bytes += waiting.bytes - before
-    this.#waiting.add(waiting)
-    this.#change.wake()
+    if (!this.#untold.has(waiting)) {
+      this.#waiting.add(waiting)
+      this.#dueBytes += waiting.bytes - before
+      this.#change.wake()
+    }
     await this.#until(() => waiting.bytes <= roomOfOne && this.#bytes <= roomOfAll)
   }
 
@@ -85,7 +95,7 @@ export class LogWriter {
       await this.#untilDue(signal)
       if (signal.aborted) return
       this.#writtenAt = performance.now()
-      this.#wasMuch = this.#bytes >= enoughBytes
+      this.#wasMuch = this.#dueBytes >= enoughBytes
       const taken = this.#takeTurns()
       while (!(await this.#write(taken, backoff))) {
         await backoff.pause(signal)
@@ -102,10 +112,11 @@ export class LogWriter {
 
   /** Waits until something is to be kept, and then for what may still come. */
   async #untilDue(signal: AbortSignal): Promise<void> {
-    while (this.#waiting.size === 0 && !signal.aborted) await this.#change.sleep(signal)
+    while ((this.#waiting.size === 0 || this.#untoldBytes > mostUntoldBytes) && !signal.aborted)
+      await this.#change.sleep(signal)
     const waitMs = this.#wasMuch ? firstWaitMs : usualWaitMs
     const dueAt = Math.max(performance.now() + firstWaitMs, this.#writtenAt + waitMs)
-    while (!signal.aborted && this.#bytes < enoughBytes) {
+    while (!signal.aborted && this.#dueBytes < enoughBytes) {
       const left = dueAt - performance.now()
       if (left <= 0) return
       await this.#change.sleep(signal, left)
@@ -164,7 +175,7 @@ export class LogWriter {
       const chunks = keptChunks(container, ordinal, kept[at]?.chunks ?? [])
       const isKnown = written?.keys.includes(container.key) ?? false
       const known = written === undefined ? undefined : isKnown ? chunks : []
-      await this.parts.onKept({ container, ordinal, lines: portion.lines, chunks, known })
+      void this.#tell(waiting, portion, { container, ordinal, lines: portion.lines, chunks, known })
       ordinal += portion.lines
       if (this.#turns.isOver) await this.#turns.pass()
     }
@@ -172,9 +183,25 @@ export class LogWriter {
     return true
   }
 
+  /** Meanwhile the others are kept: a loud one whose listeners are told slowly must hold up none of them. */
+  async #tell(waiting: WaitingLines, { bytes }: Portion, kept: KeptLines): Promise<void> {
+    this.#untold.add(waiting)
+    this.#untoldBytes += bytes
+    if (this.#waiting.delete(waiting)) this.#dueBytes -= waiting.bytes
+    await this.parts.onKept(kept)
+    this.#untold.delete(waiting)
+    this.#untoldBytes -= bytes
+    if (!waiting.isEmpty) {
+      this.#waiting.add(waiting)
+      this.#dueBytes += waiting.bytes
+    }
+    this.#change.wake()
+  }
+
   #release({ waiting, portion }: Taken): void {
     waiting.release(portion)
     this.#bytes -= portion.bytes
+    this.#dueBytes -= portion.bytes
     if (waiting.isEmpty) this.#waiting.delete(waiting)
     this.#tellWaiting()
   }

@@ -1,4 +1,4 @@
-import { until } from 'busbar/sdk/testing'
+import { createTestKernel, TestClient, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { burst, jumps, openLab } from './logs-lab.js'
 
@@ -27,5 +27,24 @@ test('a burst of 100 000 lines arrives whole and in order in the history, the st
   t.same(jumps(heard), [])
   t.equal(heard.length, 100_000)
   stream.close()
+  await socket.close()
+})
+
+test('a burst of 100 000 lines arrives whole and in order at another process', async t => {
+  const lab = await openLab(t)
+  if (lab === undefined) return
+  const { k, client } = lab
+  const other = await createTestKernel({ state: k.state, environment: { BUSBAR_ROLE: 'api' } })
+  t.teardown(() => other.stop())
+  const application = await lab.application()
+  const deploymentId = '11111111-1111-4111-8111-111111111111'
+  await application.serves(deploymentId)
+  const socket = await other.socket(new TestClient(other.url, client.credential, client.userId))
+  socket.subscribe(`container-logs:${application.id}`)
+  await application.run(`sleep 3; ${burst(100_000)}`, deploymentId)
+  await until(() => socket.frames.length >= 100_000, 'the lines', 120_000).catch(() => {})
+  const heard = socket.frames.map(({ data }) => data.message as string)
+  t.same(jumps(heard).slice(0, 5), [])
+  t.equal(heard.length, 100_000)
   await socket.close()
 })

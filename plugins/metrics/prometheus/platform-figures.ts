@@ -88,7 +88,7 @@ const busFigures = ({
   counter('busbar_bus_messages_total', 'Live messages that had a subscriber here, each once', published),
   counter(
     'busbar_bus_messages_dropped_total',
-    'Live messages that nobody got, as more were published than could be written',
+    'Live messages that nobody here, or nobody in other processes, got: too many at once, or the database was away',
     dropped
   ),
   counter(
