@@ -35,7 +35,8 @@ export async function withLease<T>(
     return await work()
   } finally {
     stopProlonging()
-    await lease.release()
+    // It is over by itself soon; what `work` has come to is not.
+    await lease.release().catch(() => {})
   }
 }
 
