@@ -35,7 +35,7 @@ export function readStats({
   const transfers = disks?.io_service_bytes_recursive ?? []
   const ofDisks = (wanted: string): number[] =>
     transfers.filter(({ op }) => op.toLowerCase() === wanted).map(({ value }) => value)
-  // cgroup v2 has the one, v1 the other.
+  // What is used has the groups within it. Of v1 `inactive_file` has not, and the total is there too; v2 has the one alone.
   const { inactive_file: v2, total_inactive_file: v1 } = (memory.stats ?? {}) as Partial<
     Record<string, number>
   >
@@ -43,7 +43,7 @@ export function readStats({
   return {
     at: new Date(read),
     cpuSeconds: (cpu.cpu_usage?.total_usage ?? 0) / 1e9,
-    memoryBytes: Math.max(0, used - (v2 ?? v1 ?? 0)),
+    memoryBytes: Math.max(0, used - (v1 ?? v2 ?? 0)),
     memoryLimitBytes: memory.limit ?? 0,
     processes: processes?.current ?? 0,
     receivedBytes: sum(received),

@@ -212,5 +212,10 @@ test('a sample is read as engines of either kind of cgroup give it', async t => 
     readBytes: 11,
     writtenBytes: 70
   })
-  t.equal(readStats(sample({ usage: 1000, stats: { total_inactive_file: 100 } })).memoryBytes, 900)
+  const ofV1 = { inactive_file: 20, total_inactive_file: 100 }
+  t.equal(
+    readStats(sample({ usage: 1000, stats: ofV1 })).memoryBytes,
+    900,
+    'with what containers within it have, as of version 1'
+  )
 })
