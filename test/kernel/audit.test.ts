@@ -41,6 +41,9 @@ const kernelCalls: HappyCalls = {
   'PUT /api/plugins/{pluginId}/config': () => ({ ids: { pluginId: 'audit-logs' }, body: {} })
 }
 
+/** By no operation: when a session has ended that an earlier one has made. */
+const writtenLater = 'terminal.session.ended'
+
 const nameOf = ({ method, url }: RouteRecord): string => `${method} ${url.replace(/:(\w+)/g, '{$1}')}`
 
 test('every operation that changes something writes one audit record, with its action, its resource and the id', async t => {
@@ -76,7 +79,8 @@ test('every operation that changes something writes one audit record, with its a
       continue
     }
     const rows = await k.query<Row>(
-      'select action, resource_type, resource_id, user_id from kernel.audit_log'
+      'select action, resource_type, resource_id, user_id from kernel.audit_log where action <> $1',
+      [writtenLater]
     )
     if (audit === undefined) {
       t.ok(name in silent, `${name} declares what it writes to the audit log`)

@@ -13,6 +13,7 @@ const absence = 'gives time to what must not happen'
 const exceptions: Readonly<Record<string, readonly [sleeps: number, reason: string]>> = {
   'plugins/builds/test/layer-stream.test.ts': [1, absence],
   'plugins/direct/test/switch.test.ts': [1, 'a stopped process takes no connection, which nothing shows'],
+  'plugins/logs/test/log-writer.test.ts': [1, absence],
   'plugins/runtime-docker/test/host-rules.test.ts': [1, absence],
   'plugins/runtime-docker/test/listing.test.ts': [1, absence],
   'plugins/runtime-docker/test/terminals.test.ts': [2, absence],
