@@ -15,7 +15,6 @@ import type { BackupRunners } from './backups/backup-runners.js'
 import { DatabaseBackupSource } from './backups/backup-source.js'
 import { GivenUpVolumes } from './backups/given-up-volumes.js'
 import { LeftWork } from './backups/left-work.js'
-import { SettleTurns } from './backups/settle-turns.js'
 import { EngineChoice } from './engines/engine-choice.js'
 import { builtInEngines } from './engines/kinds.js'
 import { problems } from './problems.js'
@@ -102,7 +101,7 @@ export function startDatabases({ use, config, log }: StartContext<typeof needs, 
     store,
     databases,
     sealed,
-    turns: new SettleTurns({ ...use, holds }),
+    holds,
     runners: async (): Promise<BackupRunners> => {
       const { backupRunners } = await import('./backups/backup-runners.js')
       return backupRunners({

@@ -13,8 +13,17 @@ import type {
   StoredDump
 } from 'busbar/api/backups'
 import { type EngineDiskReader, roomOn } from 'busbar/api/builds'
-import { type Clock, type Database, isUuid, type OptionalHandle, Problem, type ProjectId } from 'busbar/sdk'
+import {
+  type Clock,
+  type Database,
+  isUuid,
+  type OptionalHandle,
+  Problem,
+  type ProjectId,
+  withLease
+} from 'busbar/sdk'
 import { problems } from '../problems.js'
+import type { DatabaseHolds } from '../records/database-holds.js'
 import { type DatabaseRow, doing } from '../records/database-row.js'
 import type { DatabaseService } from '../records/database-service.js'
 import type { DatabaseStore } from '../records/database-store.js'
@@ -22,7 +31,6 @@ import type { SealedCredentials } from '../records/sealed-credentials.js'
 import { volumeOf } from '../records/slug.js'
 import { fileFormats } from '../servers/file-formats.js'
 import type { BackupRunners } from './backup-runners.js'
-import type { SettleTurns } from './settle-turns.js'
 
 interface BackupSourceParts {
   readonly store: DatabaseStore
@@ -31,7 +39,7 @@ interface BackupSourceParts {
   readonly db: Database
   readonly clock: Clock
   readonly disk: OptionalHandle<EngineDiskReader>
-  readonly turns: SettleTurns
+  readonly holds: Pick<DatabaseHolds, 'leaseOfLeft'>
   /** Its code is loaded when something is dumped or restored. */
   readonly runners: () => Promise<BackupRunners>
 }
@@ -107,10 +115,12 @@ export class DatabaseBackupSource implements BackupSource {
   }
 
   async settle(id: string, what: 'backup' | 'restore' | 'check', work: SettleWork): Promise<void> {
+    const { holds, clock } = this.parts
     const { dumps, restores, drills } = await this.parts.runners()
     if (what === 'check') await drills.settle(id)
+    // One at a time, of all processes: two would each remove the container that the other has made, and take that for a server that does not serve.
     else
-      await this.parts.turns.during(id, what, work.signal, async () => {
+      await withLease(holds.leaseOfLeft(id, what), { clock, signal: work.signal }, async () => {
         if (what === 'backup') await dumps.settle(id, work.signal)
         else await restores.settle(id, work)
       })

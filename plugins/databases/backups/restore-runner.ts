@@ -34,6 +34,7 @@ export class RestoreRunner {
   async restore(id: string, dump: StoredDump, work: RestoreWork): Promise<void> {
     const { kit } = this.parts
     const { board, db } = kit.parts
+    // Refused before anything is begun.
     kit.tools()
     const present = await kit.readable(id)
     const row = await db.transaction(
