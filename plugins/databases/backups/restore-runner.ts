@@ -16,6 +16,8 @@ interface RestoreParts {
 
 const againMs = 2000
 const dayMs = 86_400_000
+/** Of what a server has said: with more, the record of the restore would be cut off before the volume's name. */
+const mostReason = 1500
 
 /** Of a restore that is over: its database was deleted, or put back by another process. */
 class TakenOver extends Error {
@@ -186,7 +188,7 @@ export class RestoreRunner {
       const former = present?.former_volume
       if (present === undefined || former == null) throw new TakenOver()
       const until = new Date(clock.now().getTime() + keepDays * dayMs)
-      const words = `${reason.replace(/\.$/, '')}. What its server may have taken meanwhile is in the volume ${present.volume}, which is kept until ${until.toISOString()}`
+      const words = `${reason.slice(0, mostReason).replace(/\.$/, '')}. What its server may have taken meanwhile is in the volume ${present.volume}, which is kept until ${until.toISOString()}`
       const isKept = present.container_id !== null
       const changes = {
         volume: former,
