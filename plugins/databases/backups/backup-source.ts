@@ -27,6 +27,7 @@ import type { DatabaseHolds } from '../records/database-holds.js'
 import { type DatabaseRow, doing } from '../records/database-row.js'
 import type { DatabaseService } from '../records/database-service.js'
 import type { DatabaseStore } from '../records/database-store.js'
+import { newRow } from '../records/new-row.js'
 import type { SealedCredentials } from '../records/sealed-credentials.js'
 import { volumeOf } from '../records/slug.js'
 import { fileFormats } from '../servers/file-formats.js'
@@ -164,27 +165,12 @@ export class DatabaseBackupSource implements BackupSource {
     const now = clock.now()
     const row: DatabaseRow = {
       ...kept,
+      ...newRow(now),
       id,
       project_id: of.projectId,
-      status: 'creating',
-      status_detail: null,
       task: 'provision',
-      status_before: null,
-      image_name: null,
-      source_kind: null,
-      source_ref: null,
-      container_id: null,
       credentials: sealed.seal(id, credentials),
-      volume: volumeOf(kept.slug),
-      volume_bytes: null,
-      former_volume: null,
-      is_external: false,
-      external_port: null,
-      initialized_at: null,
-      stop_asked_at: null,
-      delete_backups: false,
-      created_at: now,
-      updated_at: now
+      volume: volumeOf(kept.slug)
     }
     await db.transaction(async tx => {
       if (await store.hasSlug(kept.slug, tx)) throw nameTaken(kept.slug)

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { BackupWork, CheckFacts, RemovedResource, StoredDump } from 'busbar/api/backups'
 import { whileThereIsRoom } from 'busbar/api/builds'
 import type { DatabaseRow } from '../records/database-row.js'
+import { newRow } from '../records/new-row.js'
 import { checkVolumeOf, isCheckVolume } from '../records/slug.js'
 import { filesFormat } from '../servers/file-formats.js'
 import { notThere } from '../servers/side-servers.js'
@@ -91,22 +92,16 @@ const notStarted =
 
 /** Of a database that is gone. */
 const missingRow = (of: RemovedResource, now: Date): DatabaseRow => ({
+  ...newRow(now),
   id: of.id,
   project_id: of.projectId,
   name: of.name,
   slug: of.slug,
   type: of.engine,
   version: of.version,
-  status: 'creating',
-  status_detail: null,
   task: null,
-  status_before: null,
   image: null,
   image_reference: null,
-  image_name: null,
-  source_kind: null,
-  source_ref: null,
-  container_id: null,
   container_port: 0,
   data_dir: null,
   backup_mode: 'none',
@@ -115,14 +110,5 @@ const missingRow = (of: RemovedResource, now: Date): DatabaseRow => ({
   credentials: '',
   cpu_limit: 0,
   memory_limit: 0,
-  volume: '',
-  volume_bytes: null,
-  former_volume: null,
-  is_external: false,
-  external_port: null,
-  initialized_at: null,
-  stop_asked_at: null,
-  delete_backups: false,
-  created_at: now,
-  updated_at: now
+  volume: ''
 })

@@ -23,6 +23,7 @@ import { decideCreation } from './create-decision.js'
 import { databaseAnswer, mayMiss } from './database-answer.js'
 import type { DatabaseRow } from './database-row.js'
 import type { DatabaseStore } from './database-store.js'
+import { newRow } from './new-row.js'
 import type { SealedCredentials } from './sealed-credentials.js'
 import { databaseSlug, volumeOf } from './slug.js'
 
@@ -85,21 +86,15 @@ export class DatabaseService {
           : engine.newCredentials(body.credentials ?? {}, { name: body.name, slug, password: newPassword })
       const row: DatabaseRow = {
         id,
+        ...newRow(now),
         project_id: projectId,
         name: body.name,
         slug,
         type: body.type,
         version: made.version,
-        status: 'creating',
-        status_detail: null,
         task: 'provision',
-        status_before: null,
         image: made.image,
         image_reference: null,
-        image_name: null,
-        source_kind: null,
-        source_ref: null,
-        container_id: null,
         container_port: made.port,
         data_dir: made.dataDir,
         backup_mode: made.backupMode,
@@ -108,16 +103,7 @@ export class DatabaseService {
         credentials: sealed.seal(id, credentials),
         cpu_limit: 0,
         memory_limit: 0,
-        volume: volumeOf(slug),
-        volume_bytes: null,
-        former_volume: null,
-        is_external: false,
-        external_port: null,
-        initialized_at: null,
-        stop_asked_at: null,
-        delete_backups: false,
-        created_at: now,
-        updated_at: now
+        volume: volumeOf(slug)
       }
       await this.insert(row, tx)
       return this.#answer(row, false, '')
