@@ -21,6 +21,12 @@ export interface ChannelSpec<N extends string, Self> {
   readonly events: Readonly<Record<string, TSchema>>
   /** The event after which every subscriber is unsubscribed. */
   readonly endsWith?: string
+  /**
+   * For a channel with an id that tells how something is, and not what happens: how that is now. Live messages come at most
+   * once; where some may have been lost (the database was away, the plugin was off), the kernel reads this and tells the
+   * subscribers, so that nobody is left with what is no longer so. Such an event reaches all processes, and room is made for it.
+   */
+  readonly current?: CurrentState<Self>
   /** One line for the description of the channels and the docs. */
   readonly summary: string
   /** What a subscriber should know beyond it: when messages come, and what one that has missed some reads. In sentences. */
@@ -30,6 +36,16 @@ export interface ChannelSpec<N extends string, Self> {
    * while there are subscribers. `publish` reaches this channel's subscribers; `signal` aborts after the last.
    */
   readonly source?: (context: ChannelContext, self: Self) => void | Promise<void>
+}
+
+export interface CurrentState<Self> {
+  /** The one of `events` that tells it. */
+  readonly event: string
+  /**
+   * The data of that event by id, for these ids (500 at most, all different) in one query; who is left out is told nothing.
+   * It has 30 s, and is tried again when it throws.
+   */
+  readonly read: (ids: readonly string[], self: Self) => Promise<ReadonlyMap<string, unknown>>
 }
 
 export interface ChannelContext {

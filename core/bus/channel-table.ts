@@ -14,6 +14,12 @@ export interface ChannelRecord
   extends Pick<Declared, 'plugin' | 'name' | 'prefix' | 'param' | 'access' | 'events' | 'summary'>,
     Partial<Pick<Declared, 'endsWith' | 'description'>> {
   readonly source?: ((context: ChannelContext) => void | Promise<void>) | undefined
+  readonly current?:
+    | {
+        readonly event: string
+        readonly read: (ids: readonly string[]) => Promise<ReadonlyMap<string, unknown>>
+      }
+    | undefined
 }
 
 const idLength = 36

@@ -12,8 +12,10 @@ interface Batch {
   readonly readers: readonly Connection[]
 }
 
-/** What may wait for the next round; a publisher faster than that loses messages, counted. */
+/** What may wait for the next round; publishers faster than that lose messages, counted. */
 const pendingLimitBytes = 16 * 1024 * 1024
+/** So much of a topic has room also then: one that is flooded takes nothing from the others. */
+const topicRoomBytes = 64 * 1024
 const writesPerStep = 32
 
 /**
@@ -32,9 +34,10 @@ export class FanOut {
     private readonly counts: BusCounts = noBusCounts()
   ) {}
 
-  add(topic: Topic, frame: Buffer): void {
+  /** `isKept`: not one of many, and not to be lost. */
+  add(topic: Topic, frame: Buffer, isKept = false): void {
     this.counts.published++
-    if (this.#pendingBytes + frame.length > pendingLimitBytes) {
+    if (!isKept && !this.#hasRoom(topic, frame.length)) {
       this.#dropped++
       this.counts.dropped++
       // Also when nothing else is said: the round tells of it.
@@ -42,9 +45,14 @@ export class FanOut {
       return
     }
     this.#pendingBytes += frame.length
+    topic.pendingBytes += frame.length
     topic.pending.push(frame)
     this.#open.add(topic)
     this.#schedule()
+  }
+
+  #hasRoom(topic: Topic, bytes: number): boolean {
+    return this.#pendingBytes + bytes <= pendingLimitBytes || topic.pendingBytes + bytes <= topicRoomBytes
   }
 
   /** To be called before a subscriber is added, who must not get what was published before. */
@@ -52,6 +60,7 @@ export class FanOut {
     if (topic.pending.length === 0) return
     this.#sealed.push({ topic, frames: topic.pending, readers: topic.readers })
     topic.pending = []
+    topic.pendingBytes = 0
     this.#open.delete(topic)
   }
 

@@ -12,6 +12,7 @@ import { ConnectionTable } from './connection-table.js'
 import { MessageEncoder } from './message-encoder.js'
 import { recheck } from './recheck.js'
 import type { Relay } from './relay.js'
+import { StateRefresh } from './state-refresh.js'
 import { TopicTable } from './topic-table.js'
 
 export interface HubOptions {
@@ -36,6 +37,7 @@ export class Hub {
   readonly #connections: ConnectionTable
   readonly #relay: Relay | undefined
   readonly #rounds: AccessRounds
+  readonly #refresh: StateRefresh
   readonly #holdCredential: HubOptions['holdCredential']
 
   constructor({ log, clock, maxConnectionsPerUser, authority, holdCredential, relay, redactor }: HubOptions) {
@@ -59,7 +61,9 @@ export class Hub {
     })
     const parts = { access: this.#access, topics, connections: this.#connections }
     this.#rounds = new AccessRounds((change, turns) => recheck(change, turns, parts))
+    this.#refresh = new StateRefresh({ topics, messages: this.#messages, clock, log })
     relay?.onMessage((name, event, json) => topics.deliver(name, event, json))
+    relay?.onGap(() => this.#refresh.soon())
   }
 
   get connections(): number {
@@ -78,7 +82,7 @@ export class Hub {
   /** Takes the place of what the plugin had declared; suspended subscriptions go on. */
   addChannels(pluginId: string, records: readonly ChannelRecord[]): void {
     this.#channels.replace(pluginId, records)
-    this.#topics.rebind()
+    if (this.#topics.rebind()) this.#refresh.soon(pluginId)
     this.recheck({ kind: 'all' })
   }
 
@@ -102,12 +106,18 @@ export class Hub {
   }
 
   publish(channel: string, event: string, data: unknown): void {
-    const isHeardElsewhere = this.#relay?.isWanted(channel) === true
+    const isHeardElsewhere = this.#relay?.isWanted(channel) === true || this.#isForAll(channel, event)
     if (!this.#topics.isHeard(channel) && !isHeardElsewhere) return
     const json = this.#messages.encode(channel, event, data)
     if (json === undefined) return
     if (isHeardElsewhere) this.#relay?.send(channel, event, json)
     this.#topics.deliver(channel, event, json)
+  }
+
+  /** A state: who subscribes elsewhere in this moment is not known here yet, and reads the state as it was. */
+  #isForAll(channel: string, event: string): boolean {
+    if (this.#relay === undefined || this.#relay.isAlone) return false
+    return this.#channels.find(channel)?.record.current?.event === event
   }
 
   /** Ends the subscriptions of callers who lost access to the channel: soon, in turns with everything else. */
@@ -128,6 +138,7 @@ export class Hub {
   /** Closes every socket; resolves when they are gone. */
   async close(): Promise<void> {
     this.#topics.endSources()
+    await this.#refresh.close()
     await this.#connections.close()
     await this.#relay?.close()
   }

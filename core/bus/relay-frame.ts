@@ -15,6 +15,8 @@ export type RelayFrame = {
   readonly from: string
 } /** `hello`: I have come, or may have missed something: say what you want. */ & (
   | { readonly kind: 'hello' | 'alive' | 'bye' }
+  /** Messages of mine did not leave. */
+  | { readonly kind: 'gap' }
   /** `wants`: the full set of channels that the sender wants; `more` and `less` change it. */
   | { readonly kind: 'wants' | 'more' | 'less'; readonly channels: readonly string[] }
   /** How many sockets users have with the sender: of all who have any (`isWhole`), or of those where it has changed. */

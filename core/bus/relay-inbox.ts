@@ -15,11 +15,14 @@ export class RelayInbox {
   #characters = 0
   #endsAt: number | undefined
   #lost = 0
+  #hasGap = false
   #isClosed = false
 
   constructor(
     readonly from: string,
     readonly take: (frame: RelayFrame) => void,
+    /** Called when all that has come is handed on, and some before that has not. */
+    readonly onGap: () => void,
     readonly log: Log
   ) {}
 
@@ -36,6 +39,12 @@ export class RelayInbox {
       this.#frames.push(text)
       this.#characters += text.length
     }
+  }
+
+  /** Some may not have come at all. */
+  noteGap(): void {
+    this.#hasGap = true
+    if (this.#frames.length === 0) this.#tellGap()
   }
 
   /** What waits is heard no more. */
@@ -62,6 +71,13 @@ export class RelayInbox {
       this.#characters -= text.length
       this.#handOn(text)
     }
+    if (this.#frames.length === 0) this.#tellGap()
+  }
+
+  #tellGap(): void {
+    if (!this.#hasGap || this.#isClosed) return
+    this.#hasGap = false
+    this.onGap()
   }
 
   /** Who comes, goes and wants what is not to be missed, and takes little. */
@@ -70,6 +86,7 @@ export class RelayInbox {
     if (frame.kind === 'messages') this.#lost += frame.messages.length
     else if (frame.kind !== 'piece') return false
     else if (frame.index + 1 === frame.count) this.#lost++
+    this.#hasGap = true
     return true
   }
 

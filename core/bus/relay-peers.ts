@@ -50,9 +50,11 @@ export class RelayPeers {
     this.#peers.delete(id)
   }
 
-  forgetLost(now: number): void {
-    for (const [id, { lastHeardAt }] of this.#peers)
-      if (now - lastHeardAt > peerLostMs) this.#peers.delete(id)
+  /** Whether there was one. */
+  forgetLost(now: number): boolean {
+    const lost = [...this.#peers].filter(([, { lastHeardAt }]) => now - lastHeardAt > peerLostMs)
+    for (const [id] of lost) this.#peers.delete(id)
+    return lost.length > 0
   }
 }
 

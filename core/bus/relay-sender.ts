@@ -1,5 +1,5 @@
 import type { Log } from 'busbar/sdk'
-import { frameBytes, messagesFrame, partsOf } from './relay-frame.js'
+import { frameBytes, messagesFrame, partsOf, type RelayFrame } from './relay-frame.js'
 import { WaitingRoom } from './waiting-room.js'
 
 /** So many frames leave in one statement, which costs the database little more than one frame does. */
@@ -33,6 +33,8 @@ export class RelaySender {
   #bytes = 0
   #frames = 0
   #isFailing = false
+  /** Messages were lost, and the others have not been told so. */
+  #hasGap = false
   #running: Promise<void> | undefined
   /** Since it was last logged. */
   #dropped = 0
@@ -58,6 +60,7 @@ export class RelaySender {
     if (this.#bytes + bytes > backlogBytes) {
       this.#dropped++
       this.#lost++
+      this.#hasGap = true
       this.#running ??= this.#run()
     } else if (bytes + headBytes > frameBytes) {
       const number = this.#frames++
@@ -144,12 +147,21 @@ export class RelaySender {
         )
       )
       this.#isFailing = false
+      this.#tellGap()
     } catch (error) {
+      this.#hasGap = true
       for (const parcel of parcels) this.#countLost(parcel)
       // Once for each outage; live data of that time is lost.
       if (!this.#isFailing) this.log.warn({ err: error }, 'live messages do not reach other processes')
       this.#isFailing = true
     }
+  }
+
+  /** Behind all that waits. */
+  #tellGap(): void {
+    if (!this.#hasGap) return
+    this.#hasGap = false
+    this.say(JSON.stringify({ kind: 'gap', from: this.from } satisfies RelayFrame))
   }
 
   /** A message that lost several of its pieces is lost once. */

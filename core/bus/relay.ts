@@ -33,6 +33,7 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
   const sender = new RelaySender(from, frames => signals.signalAll(signalTopic, frames), log)
   let changes = new Map<string, boolean>()
   let receive: (channel: string, event: string, data: string) => void = () => {}
+  let tellGap: () => void = () => {}
 
   const say = (frame: RelayFrame): void => {
     sender.say(JSON.stringify(frame))
@@ -78,6 +79,8 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
     }
     const { peer, isNew } = peers.hear(frame.from, clock.elapsed())
     if (isNew || frame.kind === 'hello') announceAll()
+    // It had forgotten this process, or was cut off: what either has said meanwhile may be lost.
+    if (!isNew && frame.kind === 'hello') inbox.noteGap()
     // A new peer whose first message is something else was here before us, or was dropped: it must begin again.
     if (isNew && frame.kind !== 'hello' && frame.kind !== 'wants') hello()
     switch (frame.kind) {
@@ -97,6 +100,9 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
           if (count > 0) peer.sockets.set(user, count)
           else peer.sockets.delete(user)
         break
+      case 'gap':
+        inbox.noteGap()
+        break
       case 'messages':
         for (const [channel, event, data] of frame.messages) receive(channel, event, JSON.stringify(data))
         break
@@ -107,7 +113,7 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
     }
   }
 
-  const inbox = new RelayInbox(from, take, log)
+  const inbox = new RelayInbox(from, take, () => tellGap(), log)
   const stops = [
     signals.onSignal(signalTopic, text => {
       inbox.add(text)
@@ -115,9 +121,11 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
     signals.onReconnect(() => {
       hello()
       announceAll()
+      inbox.noteGap()
     }),
     clock.every(aliveEveryMs, () => {
-      peers.forgetLost(clock.elapsed())
+      // It may have changed something and ended before it said so.
+      if (peers.forgetLost(clock.elapsed())) inbox.noteGap()
       if (!peers.isEmpty) say({ kind: 'alive', from })
     })
   ]
@@ -126,6 +134,10 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
   return {
     /** True while another process has a subscriber. */
     isWanted: (channel: string): boolean => peers.isWanted(channel),
+    /** True while this process is alone. */
+    get isAlone(): boolean {
+      return peers.isEmpty
+    },
     /** At most once, in order for each channel; `data` is JSON. */
     send(channel: string, event: string, data: string): void {
       sender.send(channel, event, data)
@@ -159,6 +171,10 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
     socketsElsewhere: (userId: string): number => peers.socketsOf(userId),
     onMessage(receiver: typeof receive): void {
       receive = receiver
+    },
+    /** `listener` is called when messages of others may have been lost, and those that came before are received. */
+    onGap(listener: () => void): void {
+      tellGap = listener
     },
     /** Says good-bye; resolves when all that was sent has left. */
     async close(): Promise<void> {

@@ -68,16 +68,25 @@ export class TopicTable {
   deliver(name: string, event: string, json: string): void {
     const topic = this.#topics.get(name)
     if (topic?.record === undefined) return
-    this.#fanOut.add(topic, textFrame(serverFrameText(name, event, json)))
-    if (event !== topic.record.endsWith) return
+    const { endsWith, current } = topic.record
+    const isOfState = event === current?.event
+    if (isOfState) topic.statesTold++
+    this.#fanOut.add(topic, textFrame(serverFrameText(name, event, json)), isOfState || event === endsWith)
+    if (event !== endsWith) return
     this.#fanOut.seal(topic)
     for (const reader of topic.readers) reader.topics.delete(name)
     this.#close(topic)
   }
 
-  /** After the table of channels has changed: every topic follows it. */
-  rebind(): void {
-    for (const topic of this.#topics.values()) this.#bind(topic)
+  /** After the table of channels has changed: every topic follows it. Whether one has slept until now. */
+  rebind(): boolean {
+    let hasWoken = false
+    for (const topic of this.#topics.values()) {
+      const slept = topic.record === undefined
+      this.#bind(topic)
+      if (slept && topic.record !== undefined) hasWoken = true
+    }
+    return hasWoken
   }
 
   endSources(): void {

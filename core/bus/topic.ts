@@ -6,6 +6,9 @@ import type { Connection } from './connection.js'
 export class Topic {
   /** Frames of this tick that have not been handed to the fan-out. */
   pending: Buffer[] = []
+  pendingBytes = 0
+  /** How often its state has been told. */
+  statesTold = 0
   /** The one that decides who may hear it; undefined where none does, or it is not known. */
   project: string | undefined
   /** That of the declaration by which the project was found. */

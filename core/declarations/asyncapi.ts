@@ -11,6 +11,7 @@ export interface DescribedChannel {
   readonly access: Access
   readonly events: Readonly<Record<string, TSchema>>
   readonly endsWith?: string | undefined
+  readonly current?: { readonly event: string } | undefined
   readonly summary: string
   readonly description?: string | undefined
 }
@@ -155,16 +156,22 @@ const messageReference = (id: string, event: string): Json => ({
 const sentence = (text: string): string => (/[.!?)]$/.test(text) ? text : `${text}.`)
 
 function describeChannel(channel: DescribedChannel): Json {
-  const { name, param, summary, description, access, events, endsWith, plugin } = channel
+  const { name, param, summary, description, access, events, endsWith, current, plugin } = channel
   const end =
     endsWith === undefined
       ? undefined
       : `After \`${endsWith}\` nothing comes any more: all subscriptions end.`
+  const again =
+    current === undefined
+      ? undefined
+      : `Where messages may have been lost within the platform, \`${current.event}\` is sent with what is so by then, also when it has not changed.`
   return {
     address: name,
     title: name,
     summary: sentence(summary),
-    description: [description, end, accessText(access, '')].filter(text => text !== undefined).join('\n\n'),
+    description: [description, end, again, accessText(access, '')]
+      .filter(text => text !== undefined)
+      .join('\n\n'),
     ...(param === null
       ? {}
       : { parameters: { [param]: { description: idText(param, access, false) ?? 'An id.' } } }),

@@ -374,7 +374,7 @@ function channelFaults(
   if (!builtIn && !spec.name.startsWith(`x:${id}:`))
     faults.push(`a third-party plugin's channels begin with x:${id}:`)
   if (builtIn && spec.name.startsWith('x:')) faults.push('x: is for third-party plugins')
-  faults.push(...channelEventFaults(spec))
+  faults.push(...channelEventFaults(spec), ...currentStateFaults(spec))
   if (earlier.some(other => other.name === spec.name)) faults.push('declared twice')
   return faults
 }
@@ -405,6 +405,16 @@ function channelEventFaults({
     : [...wrong, `endsWith "${endsWith}" is not among its events`]
 }
 
+function currentStateFaults({ name, events, current }: ChannelSpec<string, object>): string[] {
+  if (current === undefined) return []
+  if (typeof current !== 'object' || current === null || typeof current.read !== 'function')
+    return ['current is { event, read }']
+  if (!name.endsWith('}')) return ['current is for a channel with an id']
+  return Object.hasOwn(events ?? {}, current.event)
+    ? []
+    : [`current tells "${current.event}", which is not among its events`]
+}
+
 function channelRecord(spec: ChannelSpec<string, object>, { id }: RecordContext): ChannelRecord {
   const param = /\{(\w+)\}$/.exec(spec.name)?.[1] ?? null
   return Object.freeze({
@@ -417,7 +427,8 @@ function channelRecord(spec: ChannelSpec<string, object>, { id }: RecordContext)
     endsWith: spec.endsWith,
     summary: spec.summary,
     description: spec.description,
-    source: spec.source
+    source: spec.source,
+    current: spec.current === undefined ? undefined : Object.freeze({ ...spec.current })
   })
 }
 

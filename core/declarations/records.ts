@@ -3,6 +3,7 @@ import type {
   AlertPreference,
   Audit,
   ChannelContext,
+  CurrentState,
   DuplexSocket,
   ExtensionPoint,
   JobContext,
@@ -57,6 +58,7 @@ export interface ChannelRecord {
   readonly summary: string
   readonly description: string | undefined
   readonly source: ((context: ChannelContext, self: object) => void | Promise<void>) | undefined
+  readonly current: CurrentState<object> | undefined
 }
 
 export interface SocketRecord {

@@ -78,7 +78,12 @@ export class Attachment {
             : context =>
                 callPlugin(id, () =>
                   record.source?.({ ...context, signal: signalInFrame(id, context.signal) }, self)
-                )
+                ),
+        current: record.current && {
+          event: record.current.event,
+          read: async (ids: readonly string[]) =>
+            await callPlugin(id, async () => (await record.current?.read(ids, self)) ?? new Map())
+        }
       }))
     )
     registries.events.declare(id, records.notifications)

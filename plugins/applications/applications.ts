@@ -52,6 +52,7 @@ export interface Applications {
   readonly follower: StatusFollower
   readonly registry: ApplicationRegistry
   readonly store: ApplicationStore
+  readonly deploys: DeployStore
   readonly counts: StatusCountStore
 }
 
@@ -62,6 +63,7 @@ export function startApplications({ use, log }: StartContext<typeof needs, unkno
   const sealed = new SealedFields(use.secrets)
   return {
     store,
+    deploys,
     counts: new StatusCountStore(use.db),
     removal: new ApplicationRemoval(use),
     applications: new ApplicationService({ ...use, store, sealed, log }),

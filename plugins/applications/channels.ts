@@ -16,6 +16,13 @@ export function channels(channel: ChannelDeclarer<Applications>) {
     name: 'container-status:{applicationId}',
     summary: 'The status of one application, whenever it changes',
     events: { status: statusChange },
+    current: {
+      event: 'status',
+      read: async (ids, { deploys }) => {
+        const statuses = await deploys.statusesOf(ids)
+        return new Map([...statuses].map(([id, status]) => [id, { application_id: id, status }]))
+      }
+    },
     access: allow.token('read', { project: { of: 'application', param: 'applicationId' } })
   })
 }

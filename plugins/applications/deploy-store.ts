@@ -103,6 +103,15 @@ export class DeployStore {
       where container_deployment_id is not null and deleting_at is null order by id`)
   }
 
+  /** Of those that are there. */
+  async statusesOf(ids: readonly string[]): Promise<ReadonlyMap<string, ApplicationStatus>> {
+    const rows = await this.db.sql<{ id: string; status: ApplicationStatus }>(
+      'select id, status from $schema.application where id = any(cast(? as uuid[])) and deleting_at is null',
+      [[...ids]]
+    )
+    return new Map(rows.map(({ id, status }) => [id, status]))
+  }
+
   /** The project and the status before; undefined when the application is gone. */
   async recordDeployed(
     id: string,

@@ -13,6 +13,13 @@ export function channels(channel: ChannelDeclarer<Databases>) {
     name: 'database-status:{databaseId}',
     summary: 'The status of one database, whenever it changes',
     events: { status: statusChange },
+    current: {
+      event: 'status',
+      read: async (ids, { store }) => {
+        const statuses = await store.statusesOf(ids)
+        return new Map([...statuses].map(([id, status]) => [id, { database_id: id, status }]))
+      }
+    },
     access: allow.token('read', { project: { of: 'database', param: 'databaseId' } })
   })
 }

@@ -122,7 +122,7 @@ const listEverything = async (engine: EngineClient, abortSignal: AbortSignal): P
       ])
       return { images, containers }
     },
-    { patient: true }
+    { patient: true, lists: true }
   )
 
 const keepNone: KeptSteps = { ends: [], newest: 0, after: new Date(0) }

@@ -161,7 +161,8 @@ export class BuildFootprint implements Footprint {
   async #images(): Promise<Docker.ImageInfo[]> {
     return await this.engine.call(
       'list images',
-      async docker => await docker.listImages({ all: true, filters: { label: [...this.options.labels] } })
+      async docker => await docker.listImages({ all: true, filters: { label: [...this.options.labels] } }),
+      { lists: true }
     )
   }
 

@@ -1,5 +1,6 @@
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import type { Problem } from 'busbar/sdk'
 import type Docker from 'dockerode'
@@ -7,7 +8,13 @@ import type { DockerOptions } from 'dockerode'
 import type { TakeBytes } from './answers/answer-body.js'
 import { EngineAnswer } from './answers/engine-answer.js'
 import { connectionOptions, findEngine } from './engine-address.js'
-import { type EngineError, engineProblem, isUnreachable, readEngineError } from './engine-failure.js'
+import {
+  type EngineError,
+  engineProblem,
+  isUnreachable,
+  readEngineError,
+  tellsOfRemoval
+} from './engine-failure.js'
 import { loadDockerode } from './load-dockerode.js'
 import { OpenConnections } from './open-connections.js'
 import type { EngineSettings } from './settings.js'
@@ -36,7 +43,11 @@ interface CallOptions {
   readonly explain?: (failure: EngineError) => Problem | undefined
   /** The engine may be silent for as long as it likes. */
   readonly patient?: true
+  /** What is asked for goes through all images: asked again where the engine stumbles over one that is being removed. */
+  readonly lists?: true
 }
+
+const removalPausesMs = [50, 100, 200, 400, 800, 1600] as const
 
 /**
  * The way to the engine. It is looked for on first use, and again after it was lost, so that the platform
@@ -66,11 +77,21 @@ export class EngineClient {
     run: (docker: Docker) => Promise<T>,
     options: CallOptions & { readonly absent?: readonly number[] } = {}
   ): Promise<T | undefined> {
-    return await this.#exchange(
-      task,
-      async ({ prompt, patient }) => await run(options.patient === true ? patient : prompt),
-      options
-    )
+    const exchange = async (): Promise<T | undefined> =>
+      await this.#exchange(
+        task,
+        async ({ prompt, patient }) => await run(options.patient === true ? patient : prompt),
+        options
+      )
+    if (options.lists === true)
+      for (const ms of removalPausesMs)
+        try {
+          return await exchange()
+        } catch (error) {
+          if (!tellsOfRemoval(error)) throw error
+          await sleep(ms)
+        }
+    return await exchange()
   }
 
   /**

@@ -47,6 +47,15 @@ export function engineProblem(error: unknown, address: string, task: string): Pr
   return connectionProblem(read, address, task) ?? refusal(read.words, task)
 }
 
+/**
+ * True for a refusal of an engine, as of 20.10, that lists its images, or measures its disk, while one of them is removed:
+ * "layer sha256:… was not found (corruption?)", "no such image".
+ */
+export const tellsOfRemoval = (error: unknown): boolean =>
+  isProblem(error) &&
+  error.code === 'E_ENGINE_REFUSED' &&
+  /not found \(corruption\?\)|no such image|image not known|unrecognized image ID/i.test(error.message)
+
 function refusal(words: string, task: string): Problem {
   return /no space left on device|disk quota exceeded/i.test(words)
     ? problems.diskFull({ task, reason: words })

@@ -39,7 +39,8 @@ export class Images {
     const label = [`${imageInstanceLabel}=${this.parts.instanceId}`, ...ownerFilter(owner)]
     const found = await this.parts.engine.call(
       'list images',
-      async docker => await docker.listImages({ filters: { label } })
+      async docker => await docker.listImages({ filters: { label } }),
+      { lists: true }
     )
     return found.flatMap(image => {
       const imageOwner = this.parts.identity.image(image.Labels, isForeign(image))

@@ -111,6 +111,22 @@ test('what waits for a round is limited; more than that is dropped and counted, 
   t.match(kit.hub.counts, { dropped: 8 })
 })
 
+test('a flood on one channel takes neither what others publish nor the end of its own', async t => {
+  const kit = await start(t)
+  const client = await kit.connect()
+  await client.subscribe('platform', 'second')
+  const text = 'x'.repeat(1_000_000)
+  for (let n = 0; n < 20; n++) kit.hub.publish('platform', 'log', text)
+  kit.hub.publish('second', 'log', 'short')
+  kit.hub.publish('second', 'log', text)
+  kit.hub.publish('platform', 'done', null)
+  await client.received(18)
+  await client.settled()
+  const ends = client.frames.filter(({ data }) => data !== text)
+  t.same(ends.map(({ channel: name, event }) => `${name} ${event}`).sort(), ['platform done', 'second log'])
+  t.match(kit.hub.counts, { dropped: 5 })
+})
+
 test('what is too large is told of also when it comes in the middle of a round and nothing after it', async t => {
   const warnings: object[] = []
   const log = { warn: (fields: object) => warnings.push(fields) } as unknown as Log

@@ -13,7 +13,12 @@ const numberOf = (frame: RelayFrame): number | string =>
 
 test('one frame is handed on at once, and that of the process itself never', t => {
   const taken: RelayFrame[] = []
-  const inbox = new RelayInbox('a', frame => taken.push(frame), log)
+  const inbox = new RelayInbox(
+    'a',
+    frame => taken.push(frame),
+    () => {},
+    log
+  )
   inbox.add('{"kind":"hello","from":"a"}')
   inbox.add(messagesFrame('a', 0, ['["c","e",1]']))
   t.same(taken, [])
@@ -42,6 +47,7 @@ test('many frames are handed on in their order, and others have turns meanwhile'
       inTurn.push(turns)
       for (const end = performance.now() + 1; performance.now() < end; );
     },
+    () => {},
     log
   )
   for (let n = 0; n < 50; n++) inbox.add(numbered(n))
@@ -52,8 +58,9 @@ test('many frames are handed on in their order, and others have turns meanwhile'
   for (const turn of new Set(inTurn)) t.ok(inTurn.filter(one => one === turn).length <= 10)
 })
 
-test('messages beyond 16 MiB are lost and counted, and nothing else is', async t => {
+test('messages beyond 16 MiB are lost and counted, and nothing else is; the gap is told behind all that came', async t => {
   const taken: Array<number | string> = []
+  const gaps: number[] = []
   const inbox = new RelayInbox(
     'a',
     frame => {
@@ -61,6 +68,7 @@ test('messages beyond 16 MiB are lost and counted, and nothing else is', async t
       // The first one takes all of its turn.
       if (taken.length === 1) for (const end = performance.now() + 6; performance.now() < end; );
     },
+    () => gaps.push(taken.length),
     log
   )
   inbox.add(numbered(0))
@@ -72,6 +80,10 @@ test('messages beyond 16 MiB are lost and counted, and nothing else is', async t
   await until(() => taken.includes('alive'), 'what came last')
   t.same(taken, [...Array.from({ length: 16 }, (_, n) => n), 'alive'])
   t.equal(inbox.lost, 6)
+  await until(() => gaps.length > 0, 'the gap')
+  t.same(gaps, [17])
+  inbox.noteGap()
+  t.same(gaps, [17, 17], 'at once where nothing waits')
 })
 
 test('a frame that cannot be taken keeps none of those behind it from being heard, and the end all', async t => {
@@ -84,6 +96,7 @@ test('a frame that cannot be taken keeps none of those behind it from being hear
       for (const end = performance.now() + 6; performance.now() < end; );
       if (taken.length === 2) inbox.close()
     },
+    () => {},
     log
   )
   for (let n = 0; n < 5; n++) inbox.add(numbered(n))

@@ -40,6 +40,8 @@ export interface InstallationOptions {
   readonly environment?: Readonly<Record<string, string>>
   /** The database of somebody else, who may restart it. */
   readonly databaseUrl?: string
+  /** By which way each process reaches the database that has this address: the address that it is told. */
+  readonly wayOf?: (process: number, databaseUrl: string) => Promise<string>
 }
 
 /** Starts the platform as its operator does: by the program of `npm start` in processes of its own, told by environment variables alone. */
@@ -47,7 +49,8 @@ export async function startInstallation({
   processes = 1,
   usesEngine = false,
   environment = {},
-  databaseUrl
+  databaseUrl,
+  wayOf = async (_, url) => url
 }: InstallationOptions = {}): Promise<Installation> {
   const directory = await mkdtemp(join(tmpdir(), 'busbar-conformance-'))
   const database =
@@ -64,7 +67,7 @@ export async function startInstallation({
       started.push(
         await startProcess({
           BUSBAR_DIR: directory,
-          DATABASE_URL: database.url,
+          DATABASE_URL: await wayOf(n, database.url),
           BUSBAR_ROLE: n === 0 ? 'all' : 'api',
           ...(usesEngine
             ? { BUSBAR_DIRECT_PORTS: await claimPortRange(), ...engineOf(process.env) }

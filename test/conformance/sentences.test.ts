@@ -29,7 +29,7 @@ const sentences = readFileSync(join(folder, 'events.md'), 'utf8')
   .map(line => line.slice(2))
 
 /** Files of one claim say it themselves, as to load them is to run them. */
-const alone = ['heartbeat.test.ts', 'database-restart.test.ts'].map(
+const alone = ['heartbeat.test.ts', 'database-restart.test.ts', 'cut-off.test.ts'].map(
   file => /export const claimed =\s+'([^']+)'/.exec(readFileSync(join(folder, file), 'utf8'))?.[1] ?? file
 )
 const claimed = [

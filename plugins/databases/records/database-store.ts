@@ -158,6 +158,15 @@ export class DatabaseStore {
     ])
   }
 
+  /** Of those that are there. */
+  async statusesOf(ids: readonly string[]): Promise<ReadonlyMap<string, DatabaseStatus>> {
+    const rows = await this.db.sql<{ id: string; status: DatabaseStatus }>(
+      `select id, status from $schema.database where id = any(cast(? as uuid[])) and ${alive}`,
+      [[...ids]]
+    )
+    return new Map(rows.map(({ id, status }) => [id, status]))
+  }
+
   async followed(id: string): Promise<FollowedRow | undefined> {
     const [row] = await this.db.sql<FollowedRow>(
       `select id, project_id, name, status, container_id, stop_asked_at from $schema.database

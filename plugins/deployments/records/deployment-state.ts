@@ -28,6 +28,8 @@ export const statesBefore = (progress: DeploymentProgress): readonly DeploymentS
 export const isActive = (state: DeploymentStatus): boolean => Object.keys(moves[state]).length > 0
 export const activeStatuses: readonly DeploymentStatus[] = deploymentStatuses.filter(isActive)
 
+export const hasBuildEnded = (state: DeploymentStatus): boolean => state !== 'pending' && state !== 'building'
+
 /** The end of the build is the moment when `building` (or `pending`) is left: there is one in every deployment. */
 export const endsBuild = (from: DeploymentStatus, to: DeploymentStatus): boolean =>
-  (from === 'pending' || from === 'building') && (to === 'deploying' || to === 'failed')
+  !hasBuildEnded(from) && (to === 'deploying' || to === 'failed')

@@ -65,7 +65,8 @@ export class ToolLeftovers {
   async removeImages(): Promise<void> {
     const images = await this.engine.call(
       'list images',
-      async docker => await docker.listImages({ filters: JSON.stringify({ label: this.#label }) })
+      async docker => await docker.listImages({ filters: JSON.stringify({ label: this.#label }) }),
+      { lists: true }
     )
     const now = Date.now() / 1000
     for (const { Id: id, Created: created } of images) {

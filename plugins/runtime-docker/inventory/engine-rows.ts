@@ -34,7 +34,8 @@ export async function readRows(
   await withTimeLimit({ signal, ms: limitMs, reason }, async limited => {
     try {
       const answer = await engine.call(task, async docker => await open(docker, { path, query }, limited), {
-        patient: true
+        patient: true,
+        lists: true
       })
       const rows = jsonRows(answer, leftOut => {
         if (leftOut > 0)

@@ -277,6 +277,34 @@ test('an answer without a body is a whole one', async t => {
   t.pass('both are done')
 })
 
+test('a list is asked for again while the engine stumbles over an image that is being removed', async t => {
+  const refusal = JSON.stringify({
+    message:
+      'failed to retrieve image list: layer sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef was not found (corruption?)'
+  })
+  let refusals = 0
+  const { engine, asked } = await cutEngine(t, {
+    answer: () =>
+      refusals-- > 0
+        ? `HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\nContent-Length: ${refusal.length}\r\n\r\n${refusal}`
+        : whole('[]')
+  })
+  const list = async (): Promise<unknown> =>
+    await engine.call('list images', async docker => await docker.listImages(), { lists: true })
+  refusals = 3
+  t.same(await list(), [])
+  t.equal(asked.length, 4)
+  refusals = 100
+  await t.rejects(list(), { code: 'E_ENGINE_REFUSED', message: /was not found/ }, 'not for ever')
+  t.equal(asked.length, 11)
+  await t.rejects(
+    engine.call('make a container', async docker => await docker.listImages()),
+    { code: 'E_ENGINE_REFUSED' },
+    'what is no list is asked once'
+  )
+  t.equal(asked.length, 12)
+})
+
 test('a refusal keeps its status and its words', async t => {
   const text = JSON.stringify({ message: 'no such image - x' })
   const { engine } = await cutEngine(t, {
