@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { pino } from 'pino'
 import { startEmbedded } from '../embedded-postgres/index.js'
+import { startGitServer } from '../lab/git-server.js'
 import {
   type Benchmark,
   kibibytes,
@@ -14,23 +15,27 @@ import {
   ratioAtMost
 } from './benchmark.js'
 import { Deployer } from './rig/deployer.js'
+import { expect } from './rig/expect.js'
 import { databaseFolder, removeFolder, temporaryFolder } from './rig/leftovers.js'
 import { costOf, type LoadGenerator, startLoadGenerator } from './rig/load.js'
 import { openPlatform, type Platform, restarted } from './rig/platform.js'
 import { cpuMicros, memoryOf } from './rig/process-usage.js'
-import { Repository } from './rig/repository.js'
-import { fillApplications, multiply, multiplyDeployments } from './rig/rows.js'
+import { fillApplications, multiply, multiplyDeployments, multiplyLines } from './rig/rows.js'
 import { median, medianRatio } from './statistics.js'
 
 const few = 50
 const many = 5_000
-/** Of the many. What each costs is told, so that a machine need not hold a thousand. */
-const running = 20
+/** Of the many. A thousand need 10 GB of memory and half an hour more. */
+const running = Number(process.env.BENCH_GROWTH_RUNNING ?? 100)
+/** The network of a project has 61 addresses. */
+const runningOfProject = 50
 const deployedAtOnce = 4
 /** With so many at once, one user's budget of requests has room for this. */
 const pollMs = 1_000
 /** Of an application the platform keeps two hundred deployments. */
 const records = { few: 1_000, many: 1_000_000, ofEach: 199 }
+/** Each container writes so many lines when it starts, which are kept together. */
+const linesAtStart = 100
 const starts = 3
 const settleMs = 30_000
 /** Two looks at the health of what runs. */
@@ -39,13 +44,27 @@ const connections = 8
 const amount = connections * 60
 const rounds = 7
 
+const smallApplication = {
+  Dockerfile: `FROM busybox:lab
+COPY start healthz /www/
+EXPOSE 3000
+CMD ["sh", "/www/start"]
+`,
+  healthz: 'fine\n',
+  start: `n=0
+while [ $n -lt ${linesAtStart} ]; do echo "line $n of what it writes when it starts"; n=$((n + 1)); done
+exec httpd -f -p 3000 -h /www
+`
+}
+
 /** Goal 8: what an idle platform costs, and what that grows with. */
 export const growth: Benchmark = {
   name: 'growth',
   title: `Goal 8: from none to ${many} applications, of which ${running} run and are asked for their health`,
   async run() {
     const directory = await temporaryFolder()
-    const repository = await Repository.create(directory)
+    const server = await startGitServer({ root: join(directory, 'git') })
+    const { url: repository } = await server.createRepository('small', smallApplication)
     const embedded = await startEmbedded({
       directory: join(directory, databaseFolder),
       log: pino({ level: 'silent' }),
@@ -68,7 +87,7 @@ export const growth: Benchmark = {
       await generator.stop()
       await platform.close()
       await embedded.stop()
-      await repository.close()
+      await server.close()
       await removeFolder(directory)
     }
   }
@@ -78,7 +97,7 @@ async function measure(
   again: () => Promise<Platform>,
   generator: LoadGenerator,
   database: pg.Client,
-  repository: Repository
+  repository: string
 ): Promise<Row[]> {
   const empty = await restAfterStarts(again)
   note(`an empty platform: ${told(empty)}`)
@@ -96,7 +115,6 @@ async function measure(
   platform = full.platform
   note(`${many} applications: ${told(full)}`)
   const largePage = await costsOf(platform, generator, page)
-  const grown = many
   return [
     {
       measure: 'no application: CPU of an idle platform',
@@ -105,7 +123,7 @@ async function measure(
     },
     {
       measure: `${many} applications, ${running} of which run: CPU for each and second`,
-      ours: micros(Math.max(0, full.idleMicros - empty.idleMicros) / (idleMs / 1000) / grown),
+      ours: micros(Math.max(0, full.idleMicros - empty.idleMicros) / (idleMs / 1000) / many),
       goal: oursAtMost(10)
     },
     {
@@ -114,7 +132,7 @@ async function measure(
     },
     {
       measure: 'resident memory for each',
-      ours: kibibytes(((full.residentMib - empty.residentMib) * 1024) / grown),
+      ours: kibibytes(((full.residentMib - empty.residentMib) * 1024) / many),
       goal: oursAtMost(20)
     },
     {
@@ -125,7 +143,7 @@ async function measure(
       goal: ratioAtMost(1.5)
     },
     pageRow(`a page of 50 of ${many} applications; of ${few}`, largePage, smallPage),
-    ...(await recordPages(platform, generator, database, path, deployed))
+    ...(await recordPages(platform, generator, database, deployed))
   ]
 }
 
@@ -158,17 +176,24 @@ async function restAfterStarts(again: () => Promise<Platform>): Promise<Rest> {
 }
 
 /** Applications that serve; the path of the first. */
-async function deploySome(platform: Platform, repository: Repository): Promise<string> {
+async function deploySome({ admin }: Platform, repository: string): Promise<string> {
+  const projects: string[] = []
+  for (let n = 0; n < running; n += runningOfProject)
+    projects.push(
+      (expect(await admin.post('/api/projects', { name: `Busy ${n}` }), 201) as { id: string }).id
+    )
+  let next = 0
   const deploy = async (): Promise<string> => {
-    const application = await Deployer.create(platform.admin, platform.projectId, repository.url)
+    const projectId = projects[Math.floor(next++ / runningOfProject)] ?? ''
+    const application = await Deployer.create(admin, projectId, repository)
     await application.finished(await application.start(), pollMs)
+    if (next % 100 === 0) note(`${next} are deployed`)
     return application.path
   }
   // What the others need of its build is there then.
   const first = await deploy()
-  let left = running - 1
   const workers = Array.from({ length: deployedAtOnce }, async () => {
-    while (left-- > 0) await deploy()
+    while (next < running) await deploy()
   })
   await Promise.all(workers)
   return first
@@ -179,17 +204,18 @@ async function recordPages(
   platform: Platform,
   generator: LoadGenerator,
   database: pg.Client,
-  path: string,
   deployed: string
 ): Promise<Row[]> {
-  const id = deployed.slice(path.length + 1)
+  const id = deployed.slice(deployed.lastIndexOf('/') + 1)
   const ofAll = 'deployments of all applications'
   const ofOne = 'deployments of one of them'
   const audited = 'audit records'
+  const lines = 'log lines of one application'
   const addresses = {
     [ofAll]: '/api/deployments?limit=50',
     [ofOne]: `${deployed}/deployments?limit=50`,
-    [audited]: '/api/audit-logs?limit=50'
+    [audited]: '/api/audit-logs?limit=50',
+    [lines]: `${deployed}/logs/history?limit=50`
   }
   const measured = async (): Promise<Readonly<Record<string, PageCosts>>> => {
     await database.query('analyze')
@@ -198,15 +224,16 @@ async function recordPages(
       costs[what] = await costsOf(platform, generator, address)
     return costs
   }
-  const fill = async (deploymentsEach: number, auditRecords: number): Promise<void> => {
+  const fill = async (deploymentsEach: number, others: number): Promise<void> => {
     await multiplyDeployments(database, id, deploymentsEach)
-    await multiply(database, 'kernel.audit_log', 'action', 'login', auditRecords)
+    await multiplyLines(database, id, others / linesAtStart)
+    await multiply(database, 'kernel.audit_log', 'action', 'login', others)
   }
   await fill(1, records.few)
   const few = await measured()
   note('pages among few records were measured')
   await fill(records.ofEach, records.many - records.few)
-  note(`there are ${records.many} deployments and as many audit records`)
+  note(`there are ${records.many} deployments and as many audit records and log lines`)
   const large = await measured()
   return Object.keys(addresses).map(what => {
     const [one, other] = [large[what], few[what]]

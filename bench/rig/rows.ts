@@ -62,6 +62,27 @@ export async function multiplyDeployments(
   })
 }
 
+/** Copies one piece of what an application has written, as if it had written the like each second before. */
+export async function multiplyLines(
+  database: pg.Client,
+  applicationId: string,
+  times: number
+): Promise<void> {
+  const { rows } = await database.query<{ last: string }>('select min(ordinal) as last from logs.chunk')
+  const before = (column: string): string => `one.${column} - n * interval '1 second'`
+  await copy(database, {
+    table: 'logs.chunk',
+    key: 'source_id',
+    value: applicationId,
+    copies: `generate_series(1, ${times}) as n`,
+    values: {
+      ordinal: `${rows[0]?.last ?? 0} - n`,
+      begins_at: before('begins_at'),
+      ends_at: before('ends_at')
+    }
+  })
+}
+
 async function copy(
   database: pg.Client,
   {
