@@ -6,6 +6,7 @@ import { createTestKernel, type TestKernel, until } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
 import { type Test, test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
+import { startEngineProxy } from '../../../lab/engine-proxy.js'
 
 const docker = new Docker()
 /** Ends with 0 on SIGTERM and with 3 on SIGUSR1; the engine starts it again after the latter. */
@@ -101,6 +102,32 @@ async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
   for await (const piece of stream) text += String(piece)
   return text
 }
+
+test('what becomes of a container while the engine cannot be heard is the status, and is told, once it is back', async t => {
+  if (!(await requireEngine(t))) return
+  const proxy = await startEngineProxy(t)
+  const k = await createTestKernel({ environment: { DOCKER_HOST: proxy.address } })
+  t.teardown(() => k.close())
+  const ann = await k.as.session('ann')
+  const { id, path, containerId } = await deploy(t, k)
+  const socket = await k.socket(ann)
+  t.teardown(() => socket.close())
+  socket.subscribe(`container-status:${id}`)
+  await until(() => k.hasSubscribers(`container-status:${id}`), 'the subscription')
+  for (const [change, status] of [
+    [async () => await docker.getContainer(containerId).stop({ t: 5 }), 'stopped'],
+    [async () => await docker.getContainer(containerId).start(), 'running']
+  ] as const) {
+    proxy.down()
+    await change()
+    const frames = socket.frames.length
+    t.not((await ann.get(path)).body.status, status)
+    proxy.up()
+    await until(async () => (await ann.get(path)).body.status === status, `the status ${status}`)
+    await until(() => socket.frames.length > frames, 'a word of it')
+    t.same(socket.frames.at(-1)?.data, { application_id: id, status })
+  }
+})
 
 test('containers of applications', async t => {
   if (!(await requireEngine(t))) return

@@ -1,7 +1,7 @@
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
-import { startEngineProxy } from './engine-proxy.js'
+import { startEngineProxy } from '../../../lab/engine-proxy.js'
 import { ended, isKeptWhole, openLab, outage, steady } from './logs-lab.js'
 
 const deploymentId = '11111111-1111-4111-8111-111111111111'

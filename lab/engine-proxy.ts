@@ -33,8 +33,9 @@ export async function startEngineProxy(t: Test): Promise<EngineProxy> {
       return
     }
     const engine = connect({ path: enginePath, allowHalfOpen: true })
-    client.once('data', (first: Buffer) => {
-      requests.push(first.toString('latin1').split(' HTTP', 1)[0] ?? '')
+    client.on('data', (piece: Buffer) => {
+      const [, request] = /^([A-Z]+ \/\S*) HTTP\/1/.exec(piece.toString('latin1', 0, 4096)) ?? []
+      if (request !== undefined) requests.push(request)
     })
     for (const [one, other] of [
       [client, engine],
