@@ -176,11 +176,16 @@ async function restAfterStarts(again: () => Promise<Platform>): Promise<Rest> {
 }
 
 /** Applications that serve; the path of the first. */
-async function deploySome({ admin }: Platform, repository: string): Promise<string> {
+async function deploySome({ admin, projectSlug }: Platform, repository: string): Promise<string> {
   const projects: string[] = []
   for (let n = 0; n < running; n += runningOfProject)
     projects.push(
-      (expect(await admin.post('/api/projects', { name: `Busy ${n}` }), 201) as { id: string }).id
+      (
+        expect(
+          await admin.post('/api/projects', { name: `Busy ${n}`, slug: `${projectSlug}-${n}` }),
+          201
+        ) as { id: string }
+      ).id
     )
   let next = 0
   const deploy = async (): Promise<string> => {

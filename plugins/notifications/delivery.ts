@@ -1,6 +1,7 @@
 import type { Identity } from 'busbar/api/identity'
 import type { ProjectDirectory } from 'busbar/api/projects'
 import type { Bus, Database, RaisedNotification, Secrets, Tx } from 'busbar/sdk'
+import type { AlertMail } from './alert-mail.js'
 import type { Notice, NoticeStore } from './notice-store.js'
 import { toldSignal } from './told.js'
 
@@ -14,6 +15,7 @@ interface DeliveryParts {
   readonly projects: Pick<ProjectDirectory, 'find' | 'usersOf'>
   readonly secrets: Pick<Secrets, 'clean'>
   readonly bus: Pick<Bus, 'signal'>
+  readonly mail: Pick<AlertMail, 'owner' | 'send'>
 }
 
 /** Puts what has been told into inboxes. */
@@ -22,12 +24,14 @@ export class Delivery {
 
   /** Once, however often it is asked to: all or nothing of it is committed. The statements do not grow with the users. */
   async deliver(raised: RaisedNotification): Promise<void> {
-    const { db, notices, bus } = this.parts
+    const { db, notices, bus, mail } = this.parts
+    const owner = await mail.owner(raised)
     await db.transaction(async tx => {
       const userIds = await this.#recipients(raised, tx)
       if (userIds.length === 0) return
       const notice = this.#noticeOf(raised)
       if (!(await notices.insert(notice, tx))) return
+      if (owner !== undefined && userIds.includes(owner.userId)) await mail.send(owner, notice, tx)
       const told = await notices.enter(notice, userIds, tx)
       // None, where a user was deleted at this moment; no names would stand for everybody.
       if (told.length === 0) return

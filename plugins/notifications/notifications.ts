@@ -1,6 +1,15 @@
 import { identity } from 'busbar/api/identity'
+import { mailer } from 'busbar/api/mail'
 import { projectDirectory, projectTeardown } from 'busbar/api/projects'
-import { type Contributor, keepForDays, kernel, type NotificationKinds, type StartContext } from 'busbar/sdk'
+import {
+  type Contributor,
+  keepForDays,
+  kernel,
+  type NotificationKinds,
+  optional,
+  type StartContext
+} from 'busbar/sdk'
+import { AlertMail } from './alert-mail.js'
 import { Delivery } from './delivery.js'
 import { InboxFeed } from './inbox-feed.js'
 import { InboxService } from './inbox-service.js'
@@ -15,6 +24,8 @@ export const needs = {
   secrets: kernel.secrets,
   clock: kernel.clock,
   kinds: kernel.notificationKinds,
+  instance: kernel.instance,
+  mailer: optional(mailer),
   identity,
   projects: projectDirectory
 }
@@ -55,7 +66,7 @@ export function startNotifications({
   })
   return {
     inbox: new InboxService({ inbox, feed, clock }),
-    delivery: new Delivery({ ...use, notices }),
+    delivery: new Delivery({ ...use, notices, mail: new AlertMail({ ...use, log }) }),
     notices,
     kinds,
     retain: async signal => {

@@ -22,6 +22,7 @@ const exceptions: Readonly<Record<string, readonly [sleeps: number, reason: stri
   'test/bus/fan-out.test.ts': [2, 'a raw client shows nothing before it reads'],
   'test/bus/protocol.test.ts': [3, absence],
   'test/bus/relay.test.ts': [4, absence],
+  'test/bus/state-refresh.test.ts': [1, absence],
   'test/clock/clock.test.ts': [2, 'is about the time of the machine itself'],
   'test/event-loop/stalls.test.ts': [2, absence],
   'test/jobs/crash.test.ts': [1, absence],
