@@ -181,6 +181,46 @@ export const faultClaims: readonly Claim[] = [
     }
   },
   {
+    says: [
+      'Five thousand connections that say nothing, or half of a request, hold up nobody who is connected, and end soon enough for others.'
+    ],
+    async holds(t, stage) {
+      const witness = await witnessOf(stage)
+      const before = memoryOf(stage)
+      const { hostname, port } = new URL(stage.nextUrl)
+      const half = `GET /api/ws HTTP/1.1\r\nHost: ${hostname}:${port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n`
+      const idle: Socket[] = []
+      t.teardown(() => {
+        for (const socket of idle) socket.destroy()
+      })
+      for (let n = 0; n < 5_000; n++) {
+        // Of as many addresses as it takes, as one address has few connections.
+        const socket = connect({
+          host: hostname,
+          port: Number(port),
+          localAddress: `127.0.1.${1 + (n % 20)}`
+        })
+        socket.resume().on('error', () => {})
+        if (n % 2 === 0) socket.write(half)
+        idle.push(socket)
+        if (n % 500 === 499 && n < 4_000) await stage.stillHears(witness, other)
+      }
+      await stage.waits(
+        () => !idle.some(({ readyState }) => readyState === 'opening'),
+        'all have been taken or refused'
+      )
+      await witness.drained()
+      const open = idle.filter(({ readyState }) => readyState === 'open').length
+      t.ok(open >= 4_000, `${open} are open`)
+      t.ok(memoryOf(stage) - before < mostGrowth, `${(memoryOf(stage) - before) / mib} MiB for all`)
+      await stage.waits(async () => {
+        const answer = await fetch(`${stage.nextUrl}/api/version`).catch(() => undefined)
+        return answer?.status === 200
+      }, 'somebody else is let in')
+      await stage.stillHears(witness, other)
+    }
+  },
+  {
     says: ['Who reads a byte now and then holds up nobody.'],
     async holds(t, stage) {
       const { owner } = stage.cast

@@ -1,5 +1,5 @@
 /** What ends a terminal besides its user, and that nothing of it runs on then. */
-import { type TestClient, until } from 'busbar/sdk/testing'
+import { createTestKernel, type TestClient, until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
 import {
@@ -76,6 +76,17 @@ test('a terminal ends at once', async t => {
     await hasEnded(t, lab, removed, lost)
     own.terminal.type('\u0003exit\n')
     await own.terminal.closed()
+  })
+
+  await t.test('when they may not any more, as another process was told', async t => {
+    const ed = await k.as.session('ed')
+    await letIn('editor')
+    const held = await busy(lab, ed, '1004')
+    const other = await createTestKernel({ state: k.state })
+    t.teardown(async () => await other.stop())
+    const annThere = await other.as.session('ann')
+    t.equal((await annThere.delete(`${members}/${ed.userId ?? ''}`)).status, 200)
+    await hasEnded(t, lab, held, lost)
   })
 
   await t.test('when the sign-in that opened it ends, also while nobody is attached', async t => {
