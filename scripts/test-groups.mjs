@@ -38,6 +38,14 @@ const alone = new Set([
   'test/plugins/third-party.test.ts'
 ])
 
+/** Of plugins, those that show what the platform as a whole stands. */
+const ofTheWhole = new Set([
+  'plugins/logs/test/burst.test.ts',
+  'plugins/logs/test/slow-readers.test.ts',
+  'plugins/platform-backups/test/restore.test.ts',
+  'plugins/terminal/test/pressure.test.ts'
+])
+
 /** Of those that are not named in `test-seconds.json`, which is made of the report of a run (`test-seconds.mjs`). */
 const usualSeconds = 4
 const secondsOf = file => seconds[file] ?? usualSeconds
@@ -78,7 +86,7 @@ export function groupsOf(files) {
  */
 export function inTurns(groups, seed) {
   const rank = ([first]) => createHash('sha256').update(`${seed}\n${first}`).digest('hex')
-  const isOfAll = files => files.some(file => file.startsWith('test/'))
+  const isOfAll = files => files.some(file => file.startsWith('test/') || ofTheWhole.has(file))
   return groups.toSorted((a, b) => Number(isOfAll(b)) - Number(isOfAll(a)) || (rank(a) < rank(b) ? -1 : 1))
 }
 
