@@ -9,6 +9,7 @@ import type { Topic } from './topic.js'
 interface Batch {
   readonly topic: Topic
   readonly frames: readonly Buffer[]
+  readonly states: ReadonlySet<Buffer>
   readonly readers: readonly Connection[]
 }
 
@@ -34,21 +35,39 @@ export class FanOut {
     private readonly counts: BusCounts = noBusCounts()
   ) {}
 
-  /** `isKept`: not one of many, and not to be lost. */
+  /** `isKept`: a state, of which the latest is not to be lost, or the end. */
   add(topic: Topic, frame: Buffer, isKept = false): void {
     this.counts.published++
-    if (!isKept && !this.#hasRoom(topic, frame.length)) {
-      this.#dropped++
-      this.counts.dropped++
-      // Also when nothing else is said: the round tells of it.
-      this.#schedule()
-      return
+    // Also when nothing else is said: the round tells of what was dropped.
+    this.#schedule()
+    if (!this.#hasRoom(topic, frame.length)) {
+      if (!isKept) {
+        this.#noteDropped()
+        return
+      }
+      this.#leaveOutBeyond(topic)
+      topic.pendingBeyond = frame
     }
+    if (isKept) topic.pendingStates.add(frame)
     this.#pendingBytes += frame.length
     topic.pendingBytes += frame.length
     topic.pending.push(frame)
     this.#open.add(topic)
-    this.#schedule()
+  }
+
+  #leaveOutBeyond(topic: Topic): void {
+    const before = topic.pendingBeyond
+    if (before === undefined) return
+    topic.pending.splice(topic.pending.lastIndexOf(before), 1)
+    topic.pendingStates.delete(before)
+    this.#pendingBytes -= before.length
+    topic.pendingBytes -= before.length
+    this.#noteDropped()
+  }
+
+  #noteDropped(): void {
+    this.#dropped++
+    this.counts.dropped++
   }
 
   #hasRoom(topic: Topic, bytes: number): boolean {
@@ -58,8 +77,11 @@ export class FanOut {
   /** To be called before a subscriber is added, who must not get what was published before. */
   seal(topic: Topic): void {
     if (topic.pending.length === 0) return
-    this.#sealed.push({ topic, frames: topic.pending, readers: topic.readers })
+    const { pending: frames, pendingStates: states, readers } = topic
+    this.#sealed.push({ topic, frames, states, readers })
     topic.pending = []
+    topic.pendingStates = new Set()
+    topic.pendingBeyond = undefined
     topic.pendingBytes = 0
     this.#open.delete(topic)
   }
@@ -97,8 +119,8 @@ function* deliver(round: readonly Batch[]): Generator<undefined, void> {
   // With one batch everybody gets one write anyway.
   const batchesOf = round.length > 1 ? new Map<Connection, FrameBatch[]>() : undefined
   let steps = 0
-  for (const { topic, frames, readers } of round) {
-    const batch = batchOf(frames)
+  for (const { topic, frames, states, readers } of round) {
+    const batch = batchOf(frames, states.size === 0 ? undefined : { topic: topic.name, frames: states })
     const alone = [batch]
     for (const reader of readers) {
       // The same list: its subscribers have not changed since.

@@ -13,6 +13,7 @@ import { MessageEncoder } from './message-encoder.js'
 import { recheck } from './recheck.js'
 import type { Relay } from './relay.js'
 import { StateRefresh } from './state-refresh.js'
+import type { Topic } from './topic.js'
 import { TopicTable } from './topic-table.js'
 
 export interface HubOptions {
@@ -45,7 +46,8 @@ export class Hub {
     this.#holdCredential = holdCredential
     this.#access = new ChannelAccess(this.#channels, authority, log)
     this.#messages = new MessageEncoder(this.#channels, log, redactor)
-    const topics = new TopicTable(this.#channels, this.#messages, relay, log, this.#counts)
+    const doubt = (topic: Topic): void => this.#refresh.ofTopic(topic)
+    const topics = new TopicTable(this.#channels, this.#messages, relay, log, doubt, this.#counts)
     this.#topics = topics
     this.#connections = new ConnectionTable({
       log,
@@ -61,9 +63,10 @@ export class Hub {
     })
     const parts = { access: this.#access, topics, connections: this.#connections }
     this.#rounds = new AccessRounds((change, turns) => recheck(change, turns, parts))
-    this.#refresh = new StateRefresh({ topics, messages: this.#messages, clock, log })
-    relay?.onMessage((name, event, json) => topics.deliver(name, event, json))
-    relay?.onGap(() => this.#refresh.soon())
+    const accessAsked = async (): Promise<void> => await this.#rounds.asked()
+    this.#refresh = new StateRefresh({ topics, messages: this.#messages, accessAsked, clock, log })
+    relay?.onMessage((name, event, json, from) => topics.deliver(name, event, json, from))
+    relay?.onGap(() => this.#refresh.all())
   }
 
   get connections(): number {
@@ -82,8 +85,9 @@ export class Hub {
   /** Takes the place of what the plugin had declared; suspended subscriptions go on. */
   addChannels(pluginId: string, records: readonly ChannelRecord[]): void {
     this.#channels.replace(pluginId, records)
-    if (this.#topics.rebind()) this.#refresh.soon(pluginId)
+    const haveSlept = this.#topics.rebind()
     this.recheck({ kind: 'all' })
+    if (haveSlept) this.#refresh.of(pluginId)
   }
 
   /** Ends the sources. Subscriptions are suspended until the plugin is back; new ones are refused. */
@@ -114,10 +118,9 @@ export class Hub {
     this.#topics.deliver(channel, event, json)
   }
 
-  /** A state: who subscribes elsewhere in this moment is not known here yet, and reads the state as it was. */
+  /** A state: who subscribes elsewhere in this moment, or has just come, is not known here yet. */
   #isForAll(channel: string, event: string): boolean {
-    if (this.#relay === undefined || this.#relay.isAlone) return false
-    return this.#channels.find(channel)?.record.current?.event === event
+    return this.#relay !== undefined && this.#channels.find(channel)?.record.current?.event === event
   }
 
   /** Ends the subscriptions of callers who lost access to the channel: soon, in turns with everything else. */

@@ -7,15 +7,26 @@ const outboxSlots = 64
 /** So many messages dropped in a row, and the client is disconnected. */
 const dropLimit = 10
 
+/** Bytes of states for which there was no slot. */
+const mostStateBytes = 256 * 1024
+
+/** Which of the frames of a batch tell how something is, of which the latest counts. */
+interface BatchStates {
+  readonly topic: string
+  readonly frames: ReadonlySet<Buffer>
+}
+
 /** Messages for one or many clients; `joined` is the same as `frames`, in one piece. */
 export interface FrameBatch {
   readonly frames: readonly Buffer[]
   readonly joined: Buffer
+  readonly states: BatchStates | undefined
 }
 
-export const batchOf = (frames: readonly Buffer[]): FrameBatch => ({
+export const batchOf = (frames: readonly Buffer[], states?: BatchStates): FrameBatch => ({
   frames,
-  joined: frames.length === 1 && frames[0] !== undefined ? frames[0] : Buffer.concat(frames)
+  joined: frames.length === 1 && frames[0] !== undefined ? frames[0] : Buffer.concat(frames),
+  states
 })
 
 /**
@@ -24,6 +35,9 @@ export const batchOf = (frames: readonly Buffer[]): FrameBatch => ({
  */
 export class Outbox {
   #slots: Buffer[] = []
+  /** The latest state of each topic for which there was no slot. */
+  readonly #states = new Map<string, Buffer>()
+  #stateBytes = 0
   #isBlocked = false
   #drops = 0
 
@@ -39,7 +53,7 @@ export class Outbox {
 
   send(batches: readonly FrameBatch[]): void {
     if (this.#isBlocked) {
-      for (const { frames } of batches) for (const frame of frames) this.#keep(frame)
+      for (const { frames, states } of batches) for (const frame of frames) this.#keep(frame, states)
     } else {
       this.#write(batches)
     }
@@ -64,22 +78,34 @@ export class Outbox {
     if (isJoined) socket.uncork()
   }
 
-  #keep(frame: Buffer): void {
+  #keep(frame: Buffer, states: BatchStates | undefined): void {
     if (this.#slots.length < outboxSlots) {
       this.#drops = 0
       this.#slots.push(frame)
       return
     }
+    if (states?.frames.has(frame) === true && this.#keepState(states.topic, frame)) return
     this.#drops++
     this.counts.missed++
     if (this.#drops === dropLimit) this.onGivenUp()
   }
 
+  /** What a client does not hear in time it must not take for what is so. */
+  #keepState(topic: string, frame: Buffer): boolean {
+    const bytes = this.#stateBytes + frame.length - (this.#states.get(topic)?.length ?? 0)
+    if (bytes > mostStateBytes) return false
+    this.#stateBytes = bytes
+    this.#states.set(topic, frame)
+    return true
+  }
+
   #drain(): void {
     this.#isBlocked = false
     if (this.#slots.length === 0) return
-    const frames = this.#slots
+    const frames = [...this.#slots, ...this.#states.values()]
     this.#slots = []
+    this.#states.clear()
+    this.#stateBytes = 0
     this.#write([batchOf(frames)])
   }
 }

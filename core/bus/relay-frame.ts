@@ -8,6 +8,8 @@ export interface Piece {
   readonly index: number
   readonly count: number
   readonly text: string
+  /** Not of messages: it is not to be lost. */
+  readonly isOfControl?: boolean
 }
 
 /** A message between processes. `from` is the sender's process. */
@@ -15,7 +17,7 @@ export type RelayFrame = {
   readonly from: string
 } /** `hello`: I have come, or may have missed something: say what you want. */ & (
   | { readonly kind: 'hello' | 'alive' | 'bye' }
-  /** Messages of mine did not leave. */
+  /** Messages of mine may be lost. */
   | { readonly kind: 'gap' }
   /** `wants`: the full set of channels that the sender wants; `more` and `less` change it. */
   | { readonly kind: 'wants' | 'more' | 'less'; readonly channels: readonly string[] }
@@ -38,7 +40,7 @@ export const messagesFrame = (from: string, number: number, messages: readonly s
   `{"kind":"messages","from":${JSON.stringify(from)},"number":${number},"messages":[${messages.join(',')}]}`
 
 /** The frame as it is, or in pieces when it is too long. */
-export function partsOf(from: string, frame: string, of: number): string[] {
+export function partsOf(from: string, frame: string, of: number, isOfControl = false): string[] {
   const bytes = Buffer.from(frame)
   if (bytes.length <= frameBytes) return [frame]
   const count = Math.ceil(bytes.length / pieceBytes)
@@ -49,6 +51,7 @@ export function partsOf(from: string, frame: string, of: number): string[] {
       of,
       index,
       count,
+      ...(isOfControl && { isOfControl }),
       text: bytes.subarray(index * pieceBytes, (index + 1) * pieceBytes).toString('base64')
     } satisfies RelayFrame)
   )

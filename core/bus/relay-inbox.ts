@@ -15,13 +15,12 @@ export class RelayInbox {
   #characters = 0
   #endsAt: number | undefined
   #lost = 0
-  #hasGap = false
   #isClosed = false
 
   constructor(
     readonly from: string,
     readonly take: (frame: RelayFrame) => void,
-    /** Called when all that has come is handed on, and some before that has not. */
+    /** Called when some of what has come is not handed on. */
     readonly onGap: () => void,
     readonly log: Log
   ) {}
@@ -39,12 +38,6 @@ export class RelayInbox {
       this.#frames.push(text)
       this.#characters += text.length
     }
-  }
-
-  /** Some may not have come at all. */
-  noteGap(): void {
-    this.#hasGap = true
-    if (this.#frames.length === 0) this.#tellGap()
   }
 
   /** What waits is heard no more. */
@@ -71,22 +64,15 @@ export class RelayInbox {
       this.#characters -= text.length
       this.#handOn(text)
     }
-    if (this.#frames.length === 0) this.#tellGap()
-  }
-
-  #tellGap(): void {
-    if (!this.#hasGap || this.#isClosed) return
-    this.#hasGap = false
-    this.onGap()
   }
 
   /** Who comes, goes and wants what is not to be missed, and takes little. */
   #isLost(text: string): boolean {
     const frame = JSON.parse(text) as RelayFrame
     if (frame.kind === 'messages') this.#lost += frame.messages.length
-    else if (frame.kind !== 'piece') return false
+    else if (frame.kind !== 'piece' || frame.isOfControl === true) return false
     else if (frame.index + 1 === frame.count) this.#lost++
-    this.#hasGap = true
+    this.onGap()
     return true
   }
 

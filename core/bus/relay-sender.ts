@@ -1,5 +1,5 @@
 import type { Log } from 'busbar/sdk'
-import { frameBytes, messagesFrame, partsOf, type RelayFrame } from './relay-frame.js'
+import { frameBytes, messagesFrame, partsOf } from './relay-frame.js'
 import { WaitingRoom } from './waiting-room.js'
 
 /** So many frames leave in one statement, which costs the database little more than one frame does. */
@@ -8,6 +8,8 @@ const framesAtOnce = 64
 const backlogBytes = 4 * 1024 * 1024
 /** Up to here a publisher that asks goes on: two statements are full, and what others publish has room. */
 const roomBytes = backlogBytes / 4
+/** In a flood. */
+const gapEveryMs = 1_000
 /** What a frame of messages needs besides them. */
 const headBytes = 120
 
@@ -35,6 +37,8 @@ export class RelaySender {
   #isFailing = false
   /** Messages were lost, and the others have not been told so. */
   #hasGap = false
+  #hasLostControl = false
+  #gapToldAt = Number.NEGATIVE_INFINITY
   #running: Promise<void> | undefined
   /** Since it was last logged. */
   #dropped = 0
@@ -45,7 +49,9 @@ export class RelaySender {
   constructor(
     readonly from: string,
     readonly signal: (frames: readonly string[]) => Promise<void>,
-    readonly log: Log
+    readonly log: Log,
+    /** Called when what was lost before can be told: that it was. */
+    readonly onGap: (hasLostControl: boolean) => void = () => {}
   ) {}
 
   /** Messages that did not leave: they were too many at once, or the database was away. */
@@ -102,7 +108,7 @@ export class RelaySender {
   }
 
   #addParts(frame: string, number: number, messages: number): void {
-    const parts = partsOf(this.from, frame, number)
+    const parts = partsOf(this.from, frame, number, messages === 0)
     const kind = parts.length > 1 || messages > 0 ? 'piece' : 'frame'
     for (const text of parts) this.#add({ kind, number, texts: [text], bytes: text.length, messages })
   }
@@ -150,6 +156,7 @@ export class RelaySender {
       this.#tellGap()
     } catch (error) {
       this.#hasGap = true
+      this.#hasLostControl ||= parcels.some(({ messages }) => messages === 0)
       for (const parcel of parcels) this.#countLost(parcel)
       // Once for each outage; live data of that time is lost.
       if (!this.#isFailing) this.log.warn({ err: error }, 'live messages do not reach other processes')
@@ -157,11 +164,15 @@ export class RelaySender {
     }
   }
 
-  /** Behind all that waits. */
+  /** At the end of a flood, and in it now and then: each takes a statement of its own. */
   #tellGap(): void {
     if (!this.#hasGap) return
-    this.#hasGap = false
-    this.say(JSON.stringify({ kind: 'gap', from: this.from } satisfies RelayFrame))
+    const now = performance.now()
+    if (this.#parcels.length > 0 && now - this.#gapToldAt < gapEveryMs) return
+    this.#gapToldAt = now
+    const hasLostControl = this.#hasLostControl
+    this.#hasGap = this.#hasLostControl = false
+    this.onGap(hasLostControl)
   }
 
   /** A message that lost several of its pieces is lost once. */

@@ -30,9 +30,17 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
   const ownSockets = new Map<string, number>()
   const changedUsers = new Set<string>()
   const peers = new RelayPeers()
-  const sender = new RelaySender(from, frames => signals.signalAll(signalTopic, frames), log)
+  const sender = new RelaySender(
+    from,
+    frames => signals.signalAll(signalTopic, frames),
+    log,
+    hasLostControl => {
+      say({ kind: 'gap', from })
+      if (hasLostControl) announceAll()
+    }
+  )
   let changes = new Map<string, boolean>()
-  let receive: (channel: string, event: string, data: string) => void = () => {}
+  let receive: (channel: string, event: string, data: string, from: string) => void = () => {}
   let tellGap: () => void = () => {}
 
   const say = (frame: RelayFrame): void => {
@@ -79,14 +87,15 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
     }
     const { peer, isNew } = peers.hear(frame.from, clock.elapsed())
     if (isNew || frame.kind === 'hello') announceAll()
-    // It had forgotten this process, or was cut off: what either has said meanwhile may be lost.
-    if (!isNew && frame.kind === 'hello') inbox.noteGap()
     // A new peer whose first message is something else was here before us, or was dropped: it must begin again.
     if (isNew && frame.kind !== 'hello' && frame.kind !== 'wants') hello()
     switch (frame.kind) {
       case 'wants':
         peer.channels.clear()
         for (const channel of frame.channels) peer.channels.add(channel)
+        break
+      case 'gap':
+        tellGap()
         break
       case 'more':
         for (const channel of frame.channels) peer.channels.add(channel)
@@ -100,11 +109,9 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
           if (count > 0) peer.sockets.set(user, count)
           else peer.sockets.delete(user)
         break
-      case 'gap':
-        inbox.noteGap()
-        break
       case 'messages':
-        for (const [channel, event, data] of frame.messages) receive(channel, event, JSON.stringify(data))
+        for (const [channel, event, data] of frame.messages)
+          receive(channel, event, JSON.stringify(data), frame.from)
         break
       case 'piece': {
         const whole = collect(peer, frame)
@@ -121,11 +128,11 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
     signals.onReconnect(() => {
       hello()
       announceAll()
-      inbox.noteGap()
+      tellGap()
     }),
     clock.every(aliveEveryMs, () => {
       // It may have changed something and ended before it said so.
-      if (peers.forgetLost(clock.elapsed())) inbox.noteGap()
+      if (peers.forgetLost(clock.elapsed())) tellGap()
       if (!peers.isEmpty) say({ kind: 'alive', from })
     })
   ]
@@ -134,10 +141,6 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
   return {
     /** True while another process has a subscriber. */
     isWanted: (channel: string): boolean => peers.isWanted(channel),
-    /** True while this process is alone. */
-    get isAlone(): boolean {
-      return peers.isEmpty
-    },
     /** At most once, in order for each channel; `data` is JSON. */
     send(channel: string, event: string, data: string): void {
       sender.send(channel, event, data)
@@ -172,7 +175,7 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
     onMessage(receiver: typeof receive): void {
       receive = receiver
     },
-    /** `listener` is called when messages of others may have been lost, and those that came before are received. */
+    /** `listener` is called when messages of others may have been lost. */
     onGap(listener: () => void): void {
       tellGap = listener
     },

@@ -11,6 +11,10 @@ import type { Relay } from './relay.js'
 import { textFrame } from './text-frame.js'
 import { Topic } from './topic.js'
 
+/** Who says something: this process itself, and what was read. Others have ids. */
+const here = 'here'
+const read = 'read'
+
 /** The channels with subscribers in this process. */
 export class TopicTable {
   readonly #topics = new Map<string, Topic>()
@@ -22,6 +26,8 @@ export class TopicTable {
     private readonly messages: MessageEncoder,
     private readonly relay: Relay | undefined,
     private readonly log: Log,
+    /** Called when the state that was told last may not be the latest. */
+    private readonly onDoubt: (topic: Topic) => void,
     counts?: BusCounts
   ) {
     this.#fanOut = new FanOut(log, counts)
@@ -64,17 +70,38 @@ export class TopicTable {
     return this.#topics.get(name)?.record !== undefined
   }
 
-  /** To the subscribers in this process. */
-  deliver(name: string, event: string, json: string): void {
+  /** To the subscribers in this process. `from`: the process that says it; messages of one come in their order. */
+  deliver(name: string, event: string, json: string, from = here): void {
     const topic = this.#topics.get(name)
     if (topic?.record === undefined) return
-    const { endsWith, current } = topic.record
-    const isOfState = event === current?.event
-    if (isOfState) topic.statesTold++
-    this.#fanOut.add(topic, textFrame(serverFrameText(name, event, json)), isOfState || event === endsWith)
-    if (event !== endsWith) return
+    if (event === topic.record.current?.event) this.#noteState(topic, json, from)
+    this.#send(topic, event, json)
+  }
+
+  /** What was read of it, unless just that was told last. */
+  tellState(topic: Topic, event: string, json: string): void {
+    if (topic.lastState === json) return
+    topic.statesTold++
+    topic.toldBy = read
+    topic.lastState = json
+    this.#send(topic, event, json)
+  }
+
+  #noteState(topic: Topic, json: string, from: string): void {
+    const isInDoubt = topic.toldBy !== undefined && topic.toldBy !== from
+    topic.statesTold++
+    topic.toldBy = from
+    topic.lastState = json
+    if (isInDoubt) this.onDoubt(topic)
+  }
+
+  #send(topic: Topic, event: string, json: string): void {
+    const isEnd = event === topic.record?.endsWith
+    const isKept = isEnd || event === topic.record?.current?.event
+    this.#fanOut.add(topic, textFrame(serverFrameText(topic.name, event, json)), isKept)
+    if (!isEnd) return
     this.#fanOut.seal(topic)
-    for (const reader of topic.readers) reader.topics.delete(name)
+    for (const reader of topic.readers) reader.topics.delete(topic.name)
     this.#close(topic)
   }
 

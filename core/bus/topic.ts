@@ -7,8 +7,14 @@ export class Topic {
   /** Frames of this tick that have not been handed to the fan-out. */
   pending: Buffer[] = []
   pendingBytes = 0
-  /** How often its state has been told. */
+  /** Those of them that tell a state, or the end. */
+  pendingStates = new Set<Buffer>()
+  /** The one of them for which there was no room. */
+  pendingBeyond: Buffer | undefined
+  /** How often its state has been told, by whom last, and which, as JSON, since the last subscriber has come. */
   statesTold = 0
+  toldBy: string | undefined
+  lastState: string | undefined
   /** The one that decides who may hear it; undefined where none does, or it is not known. */
   project: string | undefined
   /** That of the declaration by which the project was found. */
@@ -47,6 +53,7 @@ export class Topic {
   add(connection: Connection): void {
     this.#subscribers.add(connection)
     this.#readers = undefined
+    this.lastState = undefined
   }
 
   delete(connection: Connection): void {

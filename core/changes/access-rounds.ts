@@ -13,13 +13,22 @@ export class AccessRounds {
   /** By what is being asked about: whether it has changed since. */
   readonly #running = new Map<string, boolean>()
   readonly #turns = new Turns()
+  readonly #ends = new Set<Promise<void>>()
 
   constructor(private readonly round: Round) {}
 
   after(change: AccessChange): void {
     const key = keyOf(change)
     if (this.#running.has(key)) this.#running.set(key, true)
-    else void this.#run(key, change)
+    else {
+      const end = this.#run(key, change).finally(() => this.#ends.delete(end))
+      this.#ends.add(end)
+    }
+  }
+
+  /** Resolves when all that was asked for until now has been answered. */
+  async asked(): Promise<void> {
+    await Promise.all(this.#ends)
   }
 
   async #run(key: string, change: AccessChange): Promise<void> {

@@ -41,10 +41,12 @@ export class AlertMail {
   constructor(private readonly parts: AlertMailParts) {}
 
   /** The owner, where it is one that is mailed; asked for before the transaction in which it is told. */
-  async owner({ audience, preference }: RaisedNotification): Promise<Owner | undefined> {
+  async owner({ type, audience, preference }: RaisedNotification): Promise<Owner | undefined> {
     const { identity, projects } = this.parts
     const mailer = this.parts.mailer.get()
     if (audience.kind !== 'project' || !mailed.has(preference) || mailer === undefined) return undefined
+    // Mail is sent in the platform's name: not in the words of a third-party plugin.
+    if (type.startsWith('x.')) return undefined
     if (!(await mailer.isOn())) return undefined
     const project = await projects.find(audience.projectId)
     const user = project && (await identity.findUser(project.user_id))

@@ -9,7 +9,7 @@ import type { Connection } from '../../core/bus/connection.js'
 import { FanOut } from '../../core/bus/fan-out.js'
 import { inSlices } from '../../core/bus/slices.js'
 import { Topic } from '../../core/bus/topic.js'
-import { channel, type HubKit, startHub } from './hub-kit.js'
+import { channel, type HubKit, knownId, startHub } from './hub-kit.js'
 
 async function start(t: Test) {
   const kit = await startHub({ maxConnectionsPerUser: 10_000 })
@@ -125,6 +125,24 @@ test('a flood on one channel takes neither what others publish nor the end of it
   const ends = client.frames.filter(({ data }) => data !== text)
   t.same(ends.map(({ channel: name, event }) => `${name} ${event}`).sort(), ['platform done', 'second log'])
   t.match(kit.hub.counts, { dropped: 5 })
+})
+
+test('a flood of states leaves the latest of them, and what fits besides', async t => {
+  const kit = await start(t)
+  kit.hub.addChannels('states', [
+    channel('of:{id}', { plugin: 'states', current: { event: 'done', read: async () => new Map() } })
+  ])
+  const client = await kit.connect()
+  await client.subscribe(`of:${knownId}`)
+  const text = 'x'.repeat(1_000_000)
+  for (let n = 1; n <= 20; n++) kit.hub.publish(`of:${knownId}`, 'done', `${n} ${text}`)
+  await client.received(17)
+  await client.settled()
+  t.same(
+    client.data.map(data => Number.parseInt(String(data), 10)),
+    [...Array.from({ length: 16 }, (_, n) => n + 1), 20]
+  )
+  t.match(kit.hub.counts, { dropped: 3 })
 })
 
 test('what is too large is told of also when it comes in the middle of a round and nothing after it', async t => {

@@ -93,6 +93,28 @@ test('64 messages wait, and the tenth in a row that has no room is the last', as
   t.equal(givenUp(), 1, 'it is told once')
 })
 
+test('of a state for which there is no room the latest is kept, and told behind what has waited', async t => {
+  const { outbox, writes, send, take, givenUp } = setUp()
+  const state = (topic: string, text: string): void => {
+    const frame = Buffer.from(text)
+    outbox.send([batchOf([frame], { topic, frames: new Set([frame]) })])
+  }
+  send('a')
+  for (let n = 0; n < 64; n++) send('x')
+  for (let n = 0; n < 100; n++) state('one', `<one ${n}>`)
+  state('two', '<two>')
+  t.equal(givenUp(), 0)
+  await take()
+  t.equal(writes.at(-1), `${'x'.repeat(64)}<one 99><two>`)
+  send('b')
+  await take()
+  t.equal(writes.at(-1), 'b', 'once')
+  for (let n = 0; n < 65; n++) send('x')
+  for (let n = 0; n < 9; n++) state(`large ${n}`, 'y'.repeat(200 * 1024))
+  await take()
+  t.equal(writes.at(-1)?.length, 64 + 200 * 1024, 'not more than 256 KiB of them')
+})
+
 test('nothing is written to a socket that closes, or that has gone', async t => {
   const { outbox, writes, webSocket, send, take } = setUp()
   send('a')

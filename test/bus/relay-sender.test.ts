@@ -154,3 +154,42 @@ test('messages that are too many, or meet an outage, are counted once each', asy
   await sender.idle()
   t.equal(sender.lost, dropped + 3, 'who says nothing to subscribers loses nothing of theirs')
 })
+
+test('in a flood it is told once that messages were lost, and once more at its end', async t => {
+  const statements = new Statements()
+  const gaps: boolean[] = []
+  const sender = new RelaySender('a', statements.signal, log, hasLostControl => {
+    gaps.push(hasLostControl)
+    sender.say('{"kind":"gap","from":"a"}')
+  })
+  const overflow = (): void => {
+    for (let n = 0; n < 6000; n++) sender.send('c', 'e', message(n))
+  }
+  overflow()
+  for (let round = 0; round < 20; round++) {
+    await statements.answer()
+    await turn()
+    overflow()
+  }
+  t.same(gaps, [false], 'not at each statement')
+  await statements.answerUntil(sender.idle())
+  t.same(gaps, [false, false])
+  sender.send('c', 'e', '1')
+  await statements.answerUntil(sender.idle())
+  t.same(gaps, [false, false], 'nothing was lost since')
+})
+
+test('what was said between processes and did not leave is known when something leaves again', async t => {
+  const statements = new Statements()
+  const gaps: boolean[] = []
+  const sender = new RelaySender('a', statements.signal, log, hasLostControl => {
+    gaps.push(hasLostControl)
+  })
+  sender.say('{"kind":"more","from":"a","channels":["c"]}')
+  await statements.answer(new Error('down'))
+  await sender.idle()
+  t.same(gaps, [])
+  sender.send('c', 'e', '1')
+  await statements.answerUntil(sender.idle())
+  t.same(gaps, [true])
+})

@@ -100,8 +100,7 @@ test('exactly 4 MiB may wait to be sent', async t => {
     const sender = new RelaySender(
       'a',
       async frames => {
-        for (const frame of frames)
-          arrived += (JSON.parse(frame) as { messages?: unknown[] }).messages?.length ?? 0
+        for (const frame of frames) arrived += (JSON.parse(frame) as { messages: unknown[] }).messages.length
       },
       log
     )

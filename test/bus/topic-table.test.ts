@@ -60,7 +60,7 @@ function tableOf(...records: readonly ChannelRecord[]) {
     watch: (name: string) => told.push(`watch ${name}`),
     unwatch: (name: string) => told.push(`unwatch ${name}`)
   } as unknown as Relay
-  const topics = new TopicTable(channels, new MessageEncoder(channels, log, undefined), relay, log)
+  const topics = new TopicTable(channels, new MessageEncoder(channels, log, undefined), relay, log, () => {})
   return { channels, topics, told }
 }
 
