@@ -120,18 +120,24 @@ test('what two processes say of one thing may cross: the state is read where it 
 })
 
 test('who has lost access meanwhile is not told how things are', async t => {
-  const stored = { value: 'second' }
   const signals = new Line().signals()
-  let isGranted = true
-  const kit = await hubOn(t, signals, stored, async () => isGranted)
-  isGranted = false
+  let decide = (): void => {}
+  const decided = new Promise<void>(resolve => {
+    decide = resolve
+  })
+  let isAskedAgain = false
+  const kit = await hubOn(t, signals, { value: 'second' }, async () => {
+    if (isAskedAgain) await decided
+    return !isAskedAgain
+  })
+  isAskedAgain = true
   // In this order, as both hear of the database at once.
   kit.hub.recheck({ kind: 'all' })
   signals.reconnect()
-  await until(
-    () => kit.reads.length > 0 || !kit.hub.hasSubscribers(name),
-    'a look, or the end of the subscription'
-  )
+  await kit.client.settled()
+  t.same(kit.reads, [], 'nothing is read before it is known who may hear it')
+  decide()
+  await until(() => !kit.hub.hasSubscribers(name), 'the end of the subscription')
   await kit.client.settled()
   t.notOk(kit.client.data.includes('second'))
 })
