@@ -65,6 +65,10 @@ export class BodyWatch {
   readonly #reserved = new Map<string, number>()
   #reservedInAll = 0
 
+  get isEmpty(): boolean {
+    return this.#entries.size === 0
+  }
+
   /** From now on the body keeps its pace; throws 503 when there is no room for it. */
   add(request: IncomingMessage, response: ServerResponse, body: WatchedBody): void {
     if (!isBodyComing(request) || this.#entries.has(request)) return

@@ -113,7 +113,8 @@ export class Edge {
   #closed: Promise<void> | undefined
   readonly #bodies = new BodyWatch()
   readonly #prefix = Math.random().toString(36).slice(2, 8)
-  readonly #sweep: NodeJS.Timeout
+  /** While a request is under way. */
+  #sweep: NodeJS.Timeout | undefined
 
   constructor(readonly options: EdgeOptions) {
     this.server = createServer({
@@ -159,10 +160,26 @@ export class Edge {
         this.#logNeverBegun(socket)
       })
     })
-    this.#sweep = setInterval(() => {
+  }
+
+  #startSweep(): NodeJS.Timeout {
+    return setInterval(() => {
       this.#expireOverdue()
       this.#bodies.sweep(performance.now())
+      if (this.#isBusy()) return
+      clearInterval(this.#sweep)
+      this.#sweep = undefined
     }, expirySweepMs).unref()
+  }
+
+  #isBusy(): boolean {
+    return !this.#bodies.isEmpty || [...this.table.instances].some(({ inFlight }) => inFlight > 0)
+  }
+
+  /** Before it is dispatched. */
+  #watch(request: IncomingMessage, response: ServerResponse, body: WatchedBody): void {
+    this.#bodies.add(request, response, body)
+    this.#sweep ??= this.#startSweep()
   }
 
   async listen(): Promise<AddressInfo> {
@@ -236,7 +253,7 @@ export class Edge {
       if (problem.status >= 500 && problem !== error)
         this.options.log.error({ err: error, requestId }, 'a request failed before it reached a plugin')
       sendProblem(response, problem)
-      this.#bodies.add(request, response, unread)
+      this.#watch(request, response, unread)
     }
     let match: Match | undefined
     try {
@@ -266,7 +283,7 @@ export class Edge {
     if (this.#closed !== undefined) throw stopping()
     if (request.method === 'OPTIONS') this.#tellMethods(request, response)
     if (applyCors(request, response, settings.corsOrigins)) {
-      this.#bodies.add(request, response, unread)
+      this.#watch(request, response, unread)
       return
     }
     treatHeadAsGet(request)
@@ -301,7 +318,7 @@ export class Edge {
     })
     if (instance === undefined) throw this.#notServing(record.plugin)
     const decided = mapAwaitable(guard.admit(context), isAdmitted => {
-      this.#bodies.add(request, response, {
+      this.#watch(request, response, {
         kind: isAdmitted ? record.body : 'none',
         limit: record.bodyLimit,
         ip: context.ip

@@ -49,7 +49,7 @@ export class HostSampler {
     const before = await source.read()
     await clock.sleep(shortestMs)
     const point = pointOf(before, await source.read(), clock.now())
-    if (!this.isRunning) await source.close()
+    if (!this.isRunning) source.close()
     return point
   }
 
@@ -69,7 +69,7 @@ export class HostSampler {
     return () => {
       isOver = true
       stop()
-      void source.close()
+      source.close()
     }
   }
 }

@@ -8,7 +8,7 @@ export interface HostSource {
   /** Never rejects: what cannot be read is null. */
   read(): Promise<HostReading>
   /** Closes what reading keeps open. */
-  close(): Promise<void>
+  close(): void
 }
 
 /**
@@ -20,17 +20,13 @@ export function hostSource(proc = '/proc', root = '/'): HostSource {
   const files = { stat: new ProcFile(`${proc}/stat`), meminfo: new ProcFile(`${proc}/meminfo`) }
   return {
     read: async () => {
-      const [stat, meminfo, space] = await Promise.all([files.stat.read(), files.meminfo.read(), disk.read()])
-      const { memory, swap } = readMemory(meminfo)
-      return {
-        cpu: readCpuTimes(stat) ?? cpuTimesOfNode(),
-        memory: memory ?? memoryOfNode(),
-        swap,
-        disk: space
-      }
+      const cpu = readCpuTimes(files.stat.read()) ?? cpuTimesOfNode()
+      const { memory, swap } = readMemory(files.meminfo.read())
+      return { cpu, memory: memory ?? memoryOfNode(), swap, disk: await disk.read() }
     },
-    close: async () => {
-      await Promise.all([files.stat.close(), files.meminfo.close()])
+    close: () => {
+      files.stat.close()
+      files.meminfo.close()
     }
   }
 }

@@ -3,7 +3,7 @@ import type { AccessLogFile } from '../api.js'
 import { FileFollow, type FollowParts } from './file-follow.js'
 
 /** How soon a log is followed whose plugin has come. */
-const lookMs = 500
+const lookMs = 2_000
 
 interface Followed {
   readonly accessLog: AccessLogFile
