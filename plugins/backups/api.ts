@@ -249,7 +249,10 @@ export interface BackupKeeper {
 }
 export const backupKeeper = service<BackupKeeper>('backups.keeper')
 
-/** Where backups are kept, by the provider that a destination names: `s3`, `local`, `minio`, … */
+/**
+ * Where backups are kept, by the provider that a destination names: `s3`, `local`, `minio`, … What is kept at another one than `local`
+ * counts as kept elsewhere than on this machine (`has_remote`).
+ */
 export const backupDestinations = extensionPoint<DestinationKind>('backups.destinations')
 
 /** The fields of a destination, secrets in clear. Those that a kind does not use are ''. */

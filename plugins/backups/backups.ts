@@ -17,7 +17,7 @@ import { ConfigService } from './configs/config-service.js'
 import { ConfigStore } from './configs/config-store.js'
 import { DestinationService } from './destinations/destination-service.js'
 import { DestinationStore } from './destinations/destination-store.js'
-import { localDestination, s3Destination, s3Providers } from './destinations/providers.js'
+import { localDestination, localProvider, s3Destination, s3Providers } from './destinations/providers.js'
 import { DrillService } from './drills/drill-service.js'
 import { DrillStore } from './drills/drill-store.js'
 import { KeyRing } from './encryption/key-ring.js'
@@ -186,7 +186,7 @@ export function backupContributions(
   { projectRemoval, root, hosts, keys, store }: Backups
 ): void {
   for (const provider of s3Providers) contribute(backupDestinations, provider, s3Destination(hosts))
-  contribute(backupDestinations, 'local', localDestination(root))
+  contribute(backupDestinations, localProvider, localDestination(root))
   contribute(projectTeardown, 'backups', {
     teardown: async (projectId, { signal }) => {
       await projectRemoval.teardown(projectId, signal)

@@ -9,6 +9,8 @@ export interface BackupRow {
   readonly source_id: string
   readonly config_id: string | null
   readonly destination_id: string | null
+  /** Of that destination; null without one. */
+  readonly provider: string | null
   readonly in_platform_store: boolean
   /** In which bucket of the platform; null where that is not known, and elsewhere. */
   readonly platform_place: string | null
@@ -75,7 +77,7 @@ const own = `${columns
   .split(', ')
   .map(column => `b.${column}`)
   .join(', ')}, b.raw_bytes::float8 as raw_bytes, b.size_bytes::float8 as size_bytes, b.rows::float8 as rows,
-  b.proof_rows::float8 as proof_rows`
+  b.proof_rows::float8 as proof_rows, (select d.provider from $schema.destination d where d.id = b.destination_id) as provider`
 const ofSource = `${own}, s.kind, s.resource_id, s.name as resource_name, s.application_name, s.engine, s.slug, s.deleted_at`
 const joined = '$schema.backup b join $schema.source s on s.id = b.source_id'
 
