@@ -165,6 +165,12 @@ export interface BackupSource {
    * people see (`backing_up`) is the source's to write, and `settle` the place to take it back.
    */
   dump(id: string, options: DumpOptions, work: BackupWork): Promise<Dump>
+  /**
+   * Why a schedule may name none of its databases, in a sentence: `redis has no databases with names`. Null where it may: names that
+   * are not known (`BackupResource.databases`) are looked for by `dump`. Left out: it may.
+   */
+  choiceRefusal?(id: string): Promise<string | null>
+
 
   /**
    * Replaces what is in the resource by the dump; resolves when that is done and works. A resource that is stopped is started

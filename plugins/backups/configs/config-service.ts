@@ -71,6 +71,7 @@ export class ConfigService {
   ): Promise<ConfigView> {
     const { db, clock, store, sourceStore, sources, settings } = this.parts
     const resource = await sources.resource(kind, resourceId, project)
+    await this.#assertChoice(kind, resourceId, input)
     const now = clock.now()
     const id = randomUUID()
     await db.transaction(async tx => {
@@ -110,6 +111,7 @@ export class ConfigService {
   ): Promise<ConfigView> {
     const { db, clock, store, sources } = this.parts
     const resource = await sources.resource(kind, resourceId, project)
+    await this.#assertChoice(kind, resourceId, input)
     await db.transaction(async tx => {
       const before = await this.#find(kind, resourceId, id, tx)
       const row = await this.#changed(before, input, { project, resource, tx })
@@ -155,6 +157,15 @@ export class ConfigService {
     const { store, backups, clock } = this.parts
     const config = await store.find(id)
     if (config?.enabled !== true) return
+  /** Before a transaction is begun, as another plugin answers. */
+  async #assertChoice(kind: SourceKind, resourceId: string, { databases = [] }: ConfigInput): Promise<void> {
+    if (databases.length === 0) return
+    const { sources } = this.parts
+    const source = sources.get(kind)
+    const reason = await sources.ask(kind, async () => (await source.choiceRefusal?.(resourceId)) ?? null)
+    if (reason !== null) throw problems.databasesChoice({ reason })
+  }
+
     const dueAt = clock.now()
     const { kind, resource_id: resource, project_id: project } = config
     if (await backups.beginDue(kind, resource, project, planOf(config))) await store.ran(id, dueAt)

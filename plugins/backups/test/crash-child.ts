@@ -19,6 +19,7 @@ const probe: Probe = {
   backupRefusal: null,
   restoreRefusal: null,
   endError: null,
+  choiceRefusal: null,
   failAfter: null,
   hold: inWork,
   holdRestore: inWork,

@@ -20,6 +20,8 @@ export interface Probe {
   restoreRefusal: string | null
   /** What `end` of a dump rejects with. */
   endError: string | null
+  /** Why schedules may name none of its databases. */
+  choiceRefusal: string | null
   /** After so many bytes the dump fails as a program does that is killed. */
   failAfter: number | null
   /** Dumps stand still behind their first bytes until it resolves. */
@@ -66,6 +68,7 @@ export async function makeProbe(t: Test): Promise<Probe> {
     endError: null,
     failAfter: null,
     hold: null,
+    choiceRefusal: null,
     holdRestore: null,
     holdCheck: null,
     holdExchanged: null,
@@ -132,6 +135,10 @@ class ProbeSource implements BackupSource {
     const { probe } = this
     probe.calls.push(`dump ${id}${options.quiesce ? ' quiesced' : ''}`)
     let passed = 0
+  async choiceRefusal() {
+    return this.probe.choiceRefusal
+  }
+
     const content = createReadStream(this.#file(id)).pipe(
       new Transform({
         transform: (chunk: Buffer, _encoding, done) => {
