@@ -17,11 +17,13 @@ export interface Probe {
   /** In order: `dump`, `restore`, `settle backup`, … with the id behind. */
   readonly calls: string[]
   backupRefusal: string | null
+  /** Whether that ends by itself. */
+  refusalPasses: boolean
   restoreRefusal: string | null
-  /** What `end` of a dump rejects with. */
-  endError: string | null
   /** Why schedules may name none of its databases. */
   choiceRefusal: string | null
+  /** What `end` of a dump rejects with. */
+  endError: string | null
   /** After so many bytes the dump fails as a program does that is killed. */
   failAfter: number | null
   /** Dumps stand still behind their first bytes until it resolves. */
@@ -64,11 +66,12 @@ export async function makeProbe(t: Test): Promise<Probe> {
     dumped: 0,
     calls: [],
     backupRefusal: null,
+    refusalPasses: false,
     restoreRefusal: null,
+    choiceRefusal: null,
     endError: null,
     failAfter: null,
     hold: null,
-    choiceRefusal: null,
     holdRestore: null,
     holdCheck: null,
     holdExchanged: null,
@@ -127,18 +130,19 @@ class ProbeSource implements BackupSource {
       mountPath: isVolume ? '/data' : null,
       databases: isVolume ? [] : probe.databases,
       backupRefusal: probe.backupRefusal,
+      refusalPasses: probe.refusalPasses,
       restoreRefusal: probe.restoreRefusal
     }
+  }
+
+  async choiceRefusal() {
+    return this.probe.choiceRefusal
   }
 
   async dump(id: string, options: { readonly quiesce: boolean }) {
     const { probe } = this
     probe.calls.push(`dump ${id}${options.quiesce ? ' quiesced' : ''}`)
     let passed = 0
-  async choiceRefusal() {
-    return this.probe.choiceRefusal
-  }
-
     const content = createReadStream(this.#file(id)).pipe(
       new Transform({
         transform: (chunk: Buffer, _encoding, done) => {

@@ -91,12 +91,12 @@ export class DatabaseBackupSource implements BackupSource {
       application: null,
       mountPath: null,
       databases: [],
+      refusalPasses: busy !== null,
       backupRefusal: busy ?? (isIdle ? `the database is ${row.status}: start it` : null),
       restoreRefusal: busy
     }
   }
 
-  async dump(id: string, options: DumpOptions, work: BackupWork): Promise<Dump> {
   async choiceRefusal(id: string): Promise<string | null> {
     const { store, engines, sealed } = this.parts
     const row = await store.find(id)
@@ -106,6 +106,7 @@ export class DatabaseBackupSource implements BackupSource {
     return dump.databases(sealed.forEngine(row)) === null ? `${row.type} has no databases with names` : null
   }
 
+  async dump(id: string, options: DumpOptions, work: BackupWork): Promise<Dump> {
     return await (await this.parts.runners()).dumps.dump(id, options, work)
   }
 
