@@ -50,6 +50,11 @@ export interface BackupResource {
    * one is under way already is known here.
    */
   readonly backupRefusal: string | null
+  /**
+   * Whether that ends by itself, as an upgrade does: what is due at its time then waits, up to the next time, instead of having failed.
+   * Left out: it does not.
+   */
+  readonly refusalPasses?: boolean
   /** The same of a restore into it. That it is stopped is no reason: see `restore`. */
   readonly restoreRefusal: string | null
 }
@@ -161,6 +166,12 @@ export interface BackupSource {
   find(id: string, projectId: string): Promise<BackupResource | undefined>
 
   /**
+   * Why a schedule may name none of its databases, in a sentence: `redis has no databases with names`. Null where it may: names that
+   * are not known (`BackupResource.databases`) are looked for by `dump`. Left out: it may.
+   */
+  choiceRefusal?(id: string): Promise<string | null>
+
+  /**
    * Begins a dump; resolves when its first byte may be read. Rejects with a sentence where it does not begin. The state that
    * people see (`backing_up`) is the source's to write, and `settle` the place to take it back.
    */
@@ -249,7 +260,10 @@ export interface BackupKeeper {
 }
 export const backupKeeper = service<BackupKeeper>('backups.keeper')
 
-/** Where backups are kept, by the provider that a destination names: `s3`, `local`, `minio`, … */
+/**
+ * Where backups are kept, by the provider that a destination names: `s3`, `local`, `minio`, … What is kept at another one than `local`
+ * counts as kept elsewhere than on this machine (`has_remote`).
+ */
 export const backupDestinations = extensionPoint<DestinationKind>('backups.destinations')
 
 /** The fields of a destination, secrets in clear. Those that a kind does not use are ''. */

@@ -15,9 +15,11 @@ import { backupDestinations, backupKeeper, backupSources, sourceKinds } from './
 import { backupWarnings } from './backup-warnings.js'
 import { ConfigService } from './configs/config-service.js'
 import { ConfigStore } from './configs/config-store.js'
+import { DueRuns } from './configs/due-runs.js'
+import { WaitingConfigs } from './configs/waiting-configs.js'
 import { DestinationService } from './destinations/destination-service.js'
 import { DestinationStore } from './destinations/destination-store.js'
-import { localDestination, s3Destination, s3Providers } from './destinations/providers.js'
+import { localDestination, localProvider, s3Destination, s3Providers } from './destinations/providers.js'
 import { DrillService } from './drills/drill-service.js'
 import { DrillStore } from './drills/drill-store.js'
 import { KeyRing } from './encryption/key-ring.js'
@@ -59,6 +61,8 @@ export const needs = {
 export interface Backups {
   readonly destinations: DestinationService
   readonly configs: ConfigService
+  readonly due: DueRuns
+  readonly waiting: WaitingConfigs
   readonly backups: BackupService
   readonly runner: BackupRunner
   readonly deletions: Deletions
@@ -101,8 +105,10 @@ export function startBackups({ use, config, log }: StartContext<typeof needs, Se
   })
   const left = new LeftRuns(shared)
   const limitMinutes = config.run_limit_minutes
+  const waiting = new WaitingConfigs({ ...use, configs: configStore })
   const runner = new BackupRunner({
     ...shared,
+    waiting,
     store,
     storages,
     keys,
@@ -110,7 +116,7 @@ export function startBackups({ use, config, log }: StartContext<typeof needs, Se
     configs: configStore,
     limitMinutes
   })
-  const backups = new BackupService({ ...shared, store, restores: restoreStore, runner, left })
+  const backups = new BackupService({ ...shared, store, restores: restoreStore, configs: configStore, left })
   const configs = new ConfigService({
     ...shared,
     store: configStore,
@@ -118,10 +124,21 @@ export function startBackups({ use, config, log }: StartContext<typeof needs, Se
     backups,
     settings: config
   })
+  const due = new DueRuns({
+    ...shared,
+    store: configStore,
+    backups,
+    runs: store,
+    restores: restoreStore,
+    runner,
+    left,
+    waiting
+  })
   const reader = new DumpReader({ storages, keys })
   const restores = new RestoreService({ ...shared, store: restoreStore, backups: store })
   const restoreRunner = new RestoreRunner({
     ...shared,
+    waiting,
     store: restoreStore,
     backups: store,
     reader,
@@ -155,6 +172,8 @@ export function startBackups({ use, config, log }: StartContext<typeof needs, Se
   return {
     destinations,
     configs,
+    due,
+    waiting,
     backups,
     runner,
     deletions,
@@ -186,7 +205,7 @@ export function backupContributions(
   { projectRemoval, root, hosts, keys, store }: Backups
 ): void {
   for (const provider of s3Providers) contribute(backupDestinations, provider, s3Destination(hosts))
-  contribute(backupDestinations, 'local', localDestination(root))
+  contribute(backupDestinations, localProvider, localDestination(root))
   contribute(projectTeardown, 'backups', {
     teardown: async (projectId, { signal }) => {
       await projectRemoval.teardown(projectId, signal)

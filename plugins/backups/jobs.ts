@@ -41,8 +41,15 @@ export function jobs(job: JobDeclarer<Backups>) {
   job<{ readonly configId: string }>({
     name: 'due',
     attempts: 3,
-    run: async ({ configId }, _context, { configs }) => {
-      await configs.runDue(configId)
+    run: async ({ configId }, _context, { due }) => {
+      await due.begin(configId)
+    }
+  })
+  job<{ readonly configId: string }>({
+    name: 'due-again',
+    attempts: 25,
+    run: async ({ configId }, _context, { due }) => {
+      await due.again(configId)
     }
   })
   job<{ readonly configId: string }>({
@@ -65,8 +72,9 @@ export function jobs(job: JobDeclarer<Backups>) {
     lane: 'long',
     attempts: 3,
     timeoutMs: sweepLimitMs,
-    run: async (_payload, { signal }, { left, deletions, settings }) => {
+    run: async (_payload, { signal }, { left, waiting, deletions, settings }) => {
       await left.takeUp()
+      await waiting.takeUp()
       await deletions.sweep(settings.orphaned_backup_retention_days, signal)
     }
   })
@@ -79,8 +87,9 @@ export function schedules(schedule: ScheduleDeclarer<Backups>) {
     missed: 'run-once',
     lane: 'long',
     timeoutMs: sweepLimitMs,
-    run: async ({ signal }, { orphans, left, deletions, settings }) => {
+    run: async ({ signal }, { orphans, left, waiting, deletions, settings }) => {
       await left.takeUp()
+      await waiting.takeUp()
       await orphans.notice(signal)
       await deletions.sweep(settings.orphaned_backup_retention_days, signal)
     }

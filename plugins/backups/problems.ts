@@ -104,6 +104,12 @@ export const problems = problemTable({
     'databases: there is no {database} in it',
     { field: 'databases' }
   ],
+  databasesChoice: [
+    400,
+    'E_BACKUP_DATABASES_CHOICE',
+    'databases: {reason}',
+    { field: 'databases', remedy: 'leave it out: all that is there is backed up' }
+  ],
   tooManyConfigs: [
     409,
     'E_BACKUP_CONFIG_LIMIT',

@@ -100,6 +100,7 @@ export function startDatabases({ use, config, log }: StartContext<typeof needs, 
     ...use,
     store,
     databases,
+    engines,
     sealed,
     holds,
     runners: async (): Promise<BackupRunners> => {

@@ -12,11 +12,12 @@ import {
 import type { BackupResource, SourceKind } from '../api.js'
 import type { DestinationStore } from '../destinations/destination-store.js'
 import { problems } from '../problems.js'
-import type { BackupPlan, BackupService } from '../runs/backup-service.js'
+import type { BackupService } from '../runs/backup-service.js'
 import { isKeyPart, trimSlashes } from '../runs/file-name.js'
 import type { Settings } from '../settings.js'
 import type { SourceStore } from '../sources/source-store.js'
 import type { Sources } from '../sources/sources.js'
+import { planOf, runKey } from './config-plan.js'
 import type { ConfigOfSource, ConfigRow, ConfigStore } from './config-store.js'
 
 interface ConfigParts {
@@ -48,7 +49,6 @@ interface ConfigInput {
 export type ConfigView = ConfigOfSource & { readonly next_run_at: Date | null }
 
 const mostConfigs = 20
-const runKey = (id: string): string => `config/${id}`
 const drillKey = (id: string): string => `drill/${id}`
 
 /** When backups are made by themselves. */
@@ -71,6 +71,7 @@ export class ConfigService {
   ): Promise<ConfigView> {
     const { db, clock, store, sourceStore, sources, settings } = this.parts
     const resource = await sources.resource(kind, resourceId, project)
+    await this.#assertChoice(kind, resourceId, input)
     const now = clock.now()
     const id = randomUUID()
     await db.transaction(async tx => {
@@ -110,6 +111,7 @@ export class ConfigService {
   ): Promise<ConfigView> {
     const { db, clock, store, sources } = this.parts
     const resource = await sources.resource(kind, resourceId, project)
+    await this.#assertChoice(kind, resourceId, input)
     await db.transaction(async tx => {
       const before = await this.#find(kind, resourceId, id, tx)
       const row = await this.#changed(before, input, { project, resource, tx })
@@ -144,20 +146,8 @@ export class ConfigService {
 
   /** Makes a backup as the schedule would, now. */
   async run(project: ProjectId, kind: SourceKind, resourceId: string, id: string): Promise<void> {
-    const { store, backups, clock } = this.parts
     const config = await this.#find(kind, resourceId, id)
-    await backups.begin(kind, resourceId, project, planOf(config))
-    await store.ran(id, clock.now())
-  }
-
-  /** The job of its schedule. */
-  async runDue(id: string): Promise<void> {
-    const { store, backups, clock } = this.parts
-    const config = await store.find(id)
-    if (config?.enabled !== true) return
-    const dueAt = clock.now()
-    const { kind, resource_id: resource, project_id: project } = config
-    if (await backups.beginDue(kind, resource, project, planOf(config))) await store.ran(id, dueAt)
+    await this.parts.backups.begin(kind, resourceId, project, planOf(config))
   }
 
   async #find(kind: SourceKind, resourceId: string, id: string, tx?: Tx): Promise<ConfigOfSource> {
@@ -165,6 +155,15 @@ export class ConfigService {
     if (found === undefined || found.kind !== kind || found.resource_id !== resourceId)
       throw problems.configNotFound({ configId: id })
     return found
+  }
+
+  /** Before a transaction is begun, as another plugin answers. */
+  async #assertChoice(kind: SourceKind, resourceId: string, { databases = [] }: ConfigInput): Promise<void> {
+    if (databases.length === 0) return
+    const { sources } = this.parts
+    const source = sources.get(kind)
+    const reason = await sources.ask(kind, async () => (await source.choiceRefusal?.(resourceId)) ?? null)
+    if (reason !== null) throw problems.databasesChoice({ reason })
   }
 
   async #changed(
@@ -247,13 +246,6 @@ export class ConfigService {
     }
   }
 }
-
-const planOf = (config: ConfigRow): BackupPlan => ({
-  configId: config.id,
-  destinationId: config.destination_id,
-  databases: config.databases,
-  quiesce: config.quiesce
-})
 
 const drillOf = (written: string): string => (written === '' ? '' : fiveFields('drill_schedule', written))
 

@@ -26,6 +26,10 @@ export interface ConfigOfSource extends ConfigRow {
   readonly resource_id: string
   readonly resource_name: string
   readonly mount_path: string | null
+  /** When it was due, where other work has kept it from beginning since. */
+  readonly waits_since: Date | null
+  /** In a sentence. */
+  readonly waits_for: string | null
 }
 
 const columns = [
@@ -35,7 +39,8 @@ const columns = [
 const ofSource = `${columns
   .split(', ')
   .map(column => `c.${column}`)
-  .join(', ')}, s.project_id, s.kind, s.resource_id, s.name as resource_name, s.mount_path`
+  .join(', ')}, s.project_id, s.kind, s.resource_id, s.name as resource_name, s.mount_path,
+  c.waits_since, c.waits_for`
 const joined = '$schema.config c join $schema.source s on s.id = c.source_id'
 
 /** All SQL on schedules. */
@@ -89,7 +94,9 @@ export class ConfigStore {
     await this.db.sql(
       `update $schema.config set destination_id = :destination_id, schedule = :schedule, time_zone = :time_zone,
         drill_schedule = :drill_schedule, prefix = :prefix, keep_latest = :keep_latest, enabled = :enabled, quiesce = :quiesce,
-        databases = cast(:databases as text[]), updated_at = :updated_at where id = :id`,
+        databases = cast(:databases as text[]), updated_at = :updated_at,
+        waits_since = case when :enabled then waits_since end
+      where id = :id`,
       {
         id: row.id,
         destination_id: row.destination_id,
@@ -117,8 +124,38 @@ export class ConfigStore {
     return (await this.find(id))?.keep_latest
   }
 
-  async ran(id: string, at: Date): Promise<void> {
-    await this.db.sql('update $schema.config set last_run_at = :at where id = :id', { id, at })
+  /** What waited is made with it. */
+  async ran(id: string, at: Date, tx: Tx): Promise<void> {
+    await this.db.sql(
+      'update $schema.config set last_run_at = :at, waits_since = null, waits_for = null where id = :id',
+      { id, at },
+      tx
+    )
+  }
+
+  async wait(
+    id: string,
+    { since, what }: { readonly since: Date; readonly what: string },
+    tx: Tx
+  ): Promise<void> {
+    await this.db.sql(
+      'update $schema.config set waits_since = :since, waits_for = :what where id = :id',
+      { id, since, what },
+      tx
+    )
+  }
+
+  /** Those that wait, of one source or of all: who waits longest first. */
+  async waiting(
+    sourceId: string | null,
+    tx?: Tx
+  ): Promise<Array<{ readonly id: string; readonly source_id: string }>> {
+    return await this.db.sql(
+      `select id, source_id from $schema.config
+      where waits_since is not null and (cast(:sourceId as uuid) is null or source_id = :sourceId) order by waits_since, id`,
+      { sourceId },
+      tx
+    )
   }
 
   async remove(id: string, tx: Tx): Promise<void> {

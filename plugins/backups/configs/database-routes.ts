@@ -29,7 +29,7 @@ export function databaseConfigRoutes(route: RouteDeclarer<Backups>) {
     operationId: 'CreateDatabaseBackupConfig',
     summary: 'Create Config',
     description: 'Backups are made from now on, and the newest is restored as a proof once in a while.',
-    problems: [...configProblems, problems.databasesUnknown],
+    problems: [...configProblems, problems.databasesUnknown, problems.databasesChoice],
     idempotent: true,
     access: allow.token('write', { project: inDatabase }),
     schema: { body: databaseConfigBody, response: { 201: databaseConfig } },
@@ -44,7 +44,12 @@ export function databaseConfigRoutes(route: RouteDeclarer<Backups>) {
     operationId: 'UpdateDatabaseBackupConfig',
     summary: 'Update Config',
     description: 'What is left out stays as it is. Backups that there are stay where they are.',
-    problems: [...configProblems, problems.configNotFound, problems.databasesUnknown],
+    problems: [
+      ...configProblems,
+      problems.configNotFound,
+      problems.databasesUnknown,
+      problems.databasesChoice
+    ],
     access: allow.token('write', { project: inDatabase }),
     schema: { params: configParams, body: databaseConfigBody, response: { 200: databaseConfig } },
     audit: { action: 'update_backup_config', resource: 'backup_config', id: { param: 'configId' } },

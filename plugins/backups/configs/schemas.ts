@@ -103,7 +103,7 @@ export const databaseConfigBody = named(
     ...input,
     databases: described(
       maybe(Type.Array(text({ min: 1, max: 200 }), { maxItems: 1000 })),
-      'Which of the databases in it; empty, and unless given: all.'
+      'Which of the databases in it; empty, and unless given: all. Engines without databases to choose from, such as Redis, take none.'
     )
   }),
   {

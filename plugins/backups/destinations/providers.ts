@@ -35,6 +35,9 @@ export const endpointOf = ({
 }: Pick<DestinationSettings, 'provider' | 'endpoint' | 'region'>): string =>
   endpoint === '' ? (hosts[provider]?.(region) ?? '') : endpoint
 
+/** The provider whose files never leave this machine. */
+export const localProvider = 'local'
+
 /** A folder of this machine, of the project alone. */
 export const localDestination = (root: string): DestinationKind => ({
   needs: [],

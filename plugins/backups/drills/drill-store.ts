@@ -7,6 +7,10 @@ interface Proof {
   readonly detail: string
 }
 
+/** Whether `o` is kept or goes with `b`, as `DeletionStore.beyond` has it. */
+const isBesides =
+  'o.source_id = b.source_id and o.config_id is not distinct from b.config_id and (b.config_id is not null or b.destination_id is null and o.destination_id is null)'
+
 /** SQL on what is known of the worth of backups. */
 export class DrillStore {
   constructor(private readonly db: Database) {}
@@ -39,14 +43,19 @@ export class DrillStore {
     })
   }
 
+  /** Older ones of its schedule need not stay for its sake any more. */
   async proven(id: string, proof: Proof): Promise<void> {
     await this.db.sql(
-      `update $schema.backup set proof = 'proven', proof_at = :at, proof_ms = :ms, proof_rows = :rows, proof_detail = :detail, proof_error = null
-      where id = :id`,
+      `with proven as (
+        update $schema.backup set proof = 'proven', proof_at = :at, proof_ms = :ms, proof_rows = :rows, proof_detail = :detail, proof_error = null
+        where id = :id returning *)
+      update $schema.backup o set stays = false from proven b
+      where o.stays and ${isBesides} and (o.started_at, o.id) < (b.started_at, b.id)`,
       { id, ...proof }
     )
   }
 
+  /** The newest one that is known to work stays, where it is older. */
   async failed(
     id: string,
     failure: { readonly at: Date; readonly ms: number; readonly error: string },
@@ -56,6 +65,15 @@ export class DrillStore {
       `update $schema.backup set proof = 'failed', proof_at = :at, proof_ms = :ms, proof_rows = null, proof_detail = null, proof_error = :error
       where id = :id`,
       { id, ...failure },
+      tx
+    )
+    await this.db.sql(
+      `update $schema.backup p set stays = true from $schema.backup b
+      where b.id = :id and (p.started_at, p.id) < (b.started_at, b.id) and p.deleting_at is null and p.id = (
+        select o.id from $schema.backup o
+        where ${isBesides} and o.status = 'succeeded' and o.proof = 'proven' and o.deleting_at is null
+        order by o.started_at desc, o.id desc limit 1)`,
+      { id },
       tx
     )
   }

@@ -35,6 +35,8 @@ interface RunnerParts {
   readonly jobs: Jobs
   readonly queues: OwnerQueues
   readonly deletions: Pick<Deletions, 'afterUse'>
+  /** Schedules that are due meanwhile. */
+  readonly waiting: { wake(sourceId: string, tx: Tx): Promise<void> }
   readonly limitMinutes: number
 }
 
@@ -213,13 +215,14 @@ export class RestoreRunner {
   }
 
   async #end(restore: RestoreRow, row: SourceRow, reason: string | null, runLog: RunLog): Promise<void> {
-    const { db, store, events, clock, secrets, deletions } = this.parts
+    const { db, store, events, clock, secrets, deletions, waiting } = this.parts
     const error = reason === null ? null : secrets.clean(reason)
     if (error !== null) runLog.say(error)
     const status = error === null ? 'succeeded' : 'failed'
     await db.transaction(async tx => {
       const ended = { status, at: clock.now(), error, log: runLog.text } as const
       if (!(await store.end(restore.id, ended, tx))) return
+      await waiting.wake(row.id, tx)
       const told = { ...eventOf(row), restoreId: restore.id }
       if (error === null) await events.emit(backupRestored, told, tx)
       else await events.emit(restoreFailed, { ...told, reason: error }, tx)

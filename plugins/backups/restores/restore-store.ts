@@ -39,9 +39,10 @@ export class RestoreStore {
     return row
   }
 
+  /** With `tx` it does not end before that, as of a backup. */
   async running(sourceId: string, tx?: Tx): Promise<boolean> {
     const rows = await this.db.sql(
-      "select from $schema.restore where source_id = :sourceId and status = 'running'",
+      `select from $schema.restore where source_id = :sourceId and status = 'running'${tx === undefined ? '' : ' for share'}`,
       { sourceId },
       tx
     )

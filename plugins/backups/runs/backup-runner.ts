@@ -12,7 +12,7 @@ import { type BackupSource, type BackupStorage, backupFailed, StorageError } fro
 import type { KeyRing } from '../encryption/key-ring.js'
 import type { SourceRow, SourceStore } from '../sources/source-store.js'
 import type { Sources } from '../sources/sources.js'
-import type { BackupRow, BackupStore } from './backup-store.js'
+import type { BackupRow, BackupStore, NewBackup } from './backup-store.js'
 import type { Deletions } from './deletions.js'
 import { fileName, keyOf } from './file-name.js'
 import { runFailure } from './run-failure.js'
@@ -33,6 +33,8 @@ interface RunnerParts {
   readonly keys: KeyRing
   readonly deletions: Deletions
   readonly configs: { prefixOf(configId: string): Promise<string> }
+  /** What is due meanwhile. */
+  readonly waiting: { wake(sourceId: string, tx: Tx): Promise<void> }
   readonly limitMinutes: number
 }
 
@@ -89,10 +91,15 @@ export class BackupRunner {
     }
   }
 
-  /** One that could not begin, in the transaction that has inserted it: one that is running and has no job is never over. */
-  async failWithout(id: string, source: SourceRow, reason: string, tx: Tx): Promise<void> {
-    await this.#failIn({ id }, source, reason, this.#logOf({ log: '' }), tx)
-    await this.parts.deletions.forgetFailed(source.id, tx)
+  /** One that could not begin. It was never under way, so another one may be. */
+  async failWithout(backup: NewBackup, source: SourceRow, reason: string, tx: Tx): Promise<void> {
+    const { store, events, clock, secrets, deletions } = this.parts
+    const error = secrets.clean(reason)
+    const runLog = this.#logOf({ log: '' })
+    runLog.say(error)
+    await store.insertFailed(backup, { at: clock.now(), error, log: runLog.text }, tx)
+    await events.emit(backupFailed, { ...eventOf(source), backupId: backup.id, reason: error }, tx)
+    await deletions.forgetFailed(source.id, tx)
   }
 
   async #work(backup: BackupRow, row: SourceRow, runLog: RunLog, signal: AbortSignal): Promise<void> {
@@ -153,7 +160,11 @@ export class BackupRunner {
           sha256: facts.sha256,
           rows: facts.rows
         }
-        const isKept = await this.parts.db.transaction(async tx => await store.succeed(backup.id, stored, tx))
+        const isKept = await this.parts.db.transaction(async tx => {
+          const isEnded = await store.succeed(backup.id, stored, tx)
+          if (isEnded) await this.parts.waiting.wake(row.id, tx)
+          return isEnded
+        })
         if (!isKept) throw new Error('the backup was given up meanwhile')
       })
     } finally {
@@ -270,9 +281,10 @@ export class BackupRunner {
   }
 
   async #fail(backup: BackupRow, row: SourceRow, reason: string, runLog: RunLog): Promise<void> {
-    const { db, deletions } = this.parts
+    const { db, deletions, waiting } = this.parts
     await db.transaction(async tx => {
       await this.#failIn(backup, row, reason, runLog, tx)
+      await waiting.wake(row.id, tx)
     })
     await deletions.forgetFailed(row.id)
   }

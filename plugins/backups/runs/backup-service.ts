@@ -1,21 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import {
-  type Clock,
-  type Database,
-  isProblem,
-  type Jobs,
-  type Log,
-  type Page,
-  type ProjectId,
-  type Rows
-} from 'busbar/sdk'
+import type { Clock, Database, Jobs, Page, ProjectId, Rows, Tx } from 'busbar/sdk'
 import type { BackupResource, SourceKind } from '../api.js'
 import { problems } from '../problems.js'
 import type { RestoreStore } from '../restores/restore-store.js'
 import type { OwnerQueues } from '../sources/owner-queues.js'
-import type { SourceStore } from '../sources/source-store.js'
+import type { SourceRow, SourceStore } from '../sources/source-store.js'
 import type { Sources } from '../sources/sources.js'
-import type { BackupRunner } from './backup-runner.js'
 import type { BackupOfSource, BackupRow, BackupStore, NewBackup } from './backup-store.js'
 import type { LeftRuns } from './left-runs.js'
 
@@ -24,12 +14,11 @@ interface BackupServiceParts {
   readonly jobs: Jobs
   readonly queues: OwnerQueues
   readonly clock: Clock
-  readonly log: Log
   readonly store: BackupStore
   readonly restores: RestoreStore
   readonly sourceStore: SourceStore
   readonly sources: Sources
-  readonly runner: Pick<BackupRunner, 'failWithout'>
+  readonly configs: { ran(configId: string, at: Date, tx: Tx): Promise<void> }
   readonly left: LeftRuns
 }
 
@@ -73,43 +62,7 @@ export class BackupService {
     const resource = await this.parts.sources.resource(kind, resourceId, project)
     await this.#refuseBusy(kind, resource)
     if (resource.backupRefusal !== null) throw problems.refused({ reason: resource.backupRefusal })
-    await this.#insert(kind, resource, plan, null)
-  }
-
-  /**
-   * The same for a schedule, which has nobody to tell: what refuses is a backup that has failed. False where it is left out, as another
-   * one or a restore is under way.
-   */
-  async beginDue(kind: SourceKind, resourceId: string, project: string, plan: BackupPlan): Promise<boolean> {
-    const { sources, log } = this.parts
-    if (!sources.isThere(kind)) return await this.#failOff(kind, resourceId, plan)
-    const resource = await sources.resource(kind, resourceId, project)
-    try {
-      await this.#refuseBusy(kind, resource)
-      await this.#insert(kind, resource, plan, resource.backupRefusal)
-      return true
-    } catch (error) {
-      if (
-        !isProblem(error) ||
-        (error.code !== problems.busy.code && error.code !== problems.restoreBusy.code)
-      )
-        throw error
-      log.info({ kind, resourceId, reason: error.message }, 'a backup is due and cannot begin now')
-      return false
-    }
-  }
-
-  /** Nobody is there who could make it, and nobody would hear of that otherwise. */
-  async #failOff(kind: SourceKind, resourceId: string, plan: BackupPlan): Promise<boolean> {
-    const { db, store, sourceStore, runner } = this.parts
-    const source = await sourceStore.of(kind, resourceId)
-    if (source === undefined || (await store.running(source.id))) return false
-    const id = randomUUID()
-    await db.transaction(async tx => {
-      await store.insert(this.#rowOf(id, source.id, source.version, plan), tx)
-      await runner.failWithout(id, source, problems.sourceOff({ kind }).message, tx)
-    })
-    return true
+    await this.#insert(kind, resource, plan)
   }
 
   async #refuseBusy(kind: SourceKind, { id }: BackupResource): Promise<void> {
@@ -127,39 +80,36 @@ export class BackupService {
     throw problem
   }
 
-  async #insert(
-    kind: SourceKind,
-    resource: BackupResource,
-    plan: BackupPlan,
-    refusal: string | null
-  ): Promise<void> {
-    const { db, jobs, queues, store, restores, sourceStore, runner } = this.parts
-    const id = randomUUID()
+  async #insert(kind: SourceKind, resource: BackupResource, plan: BackupPlan): Promise<void> {
+    const { db, clock, configs, store, restores, sourceStore } = this.parts
+    const now = clock.now()
     await db.transaction(async tx => {
       const source = await sourceStore.hold(kind, resource, tx)
       if (source.deleted_at !== null) throw problems.resourceGone({ kind, id: resource.id })
       if (await store.running(source.id, tx)) throw problems.busy()
       if (await restores.running(source.id, tx)) throw problems.restoreBusy()
-      await store.insert(this.#rowOf(id, source.id, resource.version, plan), tx)
-      if (refusal !== null) {
-        await runner.failWithout(id, source, refusal, tx)
-        return
-      }
-      const queue = await queues.of('backup', source.id, tx)
-      await jobs.enqueue('backup', { backupId: id }, { key: `backup/${id}`, queue }, tx)
+      await this.add(newBackup(source, plan, now), tx)
+      if (plan.configId !== null) await configs.ran(plan.configId, now, tx)
     })
   }
 
-  #rowOf(id: string, sourceId: string, version: string, plan: BackupPlan): NewBackup {
-    return {
-      id,
-      source_id: sourceId,
-      config_id: plan.configId,
-      destination_id: plan.destinationId,
-      started_at: this.parts.clock.now(),
-      version,
-      databases: plan.databases,
-      quiesce: plan.quiesce
-    }
+  /** It begins when `tx` has committed. */
+  async add(backup: NewBackup, tx: Tx): Promise<void> {
+    const { jobs, queues, store } = this.parts
+    await store.insert(backup, tx)
+    const queue = await queues.of('backup', backup.source_id, tx)
+    await jobs.enqueue('backup', { backupId: backup.id }, { key: `backup/${backup.id}`, queue }, tx)
   }
 }
+
+/** One of what a source has now. */
+export const newBackup = (source: SourceRow, plan: BackupPlan, at: Date): NewBackup => ({
+  id: randomUUID(),
+  source_id: source.id,
+  config_id: plan.configId,
+  destination_id: plan.destinationId,
+  started_at: at,
+  version: source.version,
+  databases: plan.databases,
+  quiesce: plan.quiesce
+})

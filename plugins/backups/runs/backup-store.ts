@@ -9,6 +9,8 @@ export interface BackupRow {
   readonly source_id: string
   readonly config_id: string | null
   readonly destination_id: string | null
+  /** Of that destination; null without one. */
+  readonly provider: string | null
   readonly in_platform_store: boolean
   /** In which bucket of the platform; null where that is not known, and elsewhere. */
   readonly platform_place: string | null
@@ -59,6 +61,12 @@ export interface NewBackup {
   readonly quiesce: boolean
 }
 
+interface EndedBadly {
+  readonly at: Date
+  readonly error: string
+  readonly log: string
+}
+
 interface StoredFacts {
   readonly format: string
   readonly raw_bytes: number
@@ -75,7 +83,7 @@ const own = `${columns
   .split(', ')
   .map(column => `b.${column}`)
   .join(', ')}, b.raw_bytes::float8 as raw_bytes, b.size_bytes::float8 as size_bytes, b.rows::float8 as rows,
-  b.proof_rows::float8 as proof_rows`
+  b.proof_rows::float8 as proof_rows, (select d.provider from $schema.destination d where d.id = b.destination_id) as provider`
 const ofSource = `${own}, s.kind, s.resource_id, s.name as resource_name, s.application_name, s.engine, s.slug, s.deleted_at`
 const joined = '$schema.backup b join $schema.source s on s.id = b.source_id'
 
@@ -170,18 +178,36 @@ export class BackupStore {
   }
 
   async running(sourceId: string, tx?: Tx): Promise<boolean> {
-    const rows = await this.db.sql(
-      "select from $schema.backup where source_id = :sourceId and status = 'running'",
+    return (await this.runningOf(sourceId, tx)) !== undefined
+  }
+
+  /** The one that is under way. With `tx` it does not end before that: whoever ends it sees what was written in there. */
+  async runningOf(sourceId: string, tx?: Tx): Promise<Pick<BackupRow, 'config_id'> | undefined> {
+    const [row] = await this.db.sql<Pick<BackupRow, 'config_id'>>(
+      `select config_id from $schema.backup where source_id = :sourceId and status = 'running'${tx === undefined ? '' : ' for share'}`,
       { sourceId },
       tx
     )
-    return rows.length > 0
+    return row
   }
 
   async insert(backup: NewBackup, tx: Tx): Promise<void> {
+    await this.#insert({ ...backup, status: 'running', finished_at: null, error: null, log: '' }, tx)
+  }
+
+  /** One that was never begun; another one may be under way. */
+  async insertFailed(backup: NewBackup, ended: EndedBadly, tx: Tx): Promise<void> {
+    const { at, ...told } = ended
+    await this.#insert({ ...backup, ...told, status: 'failed', finished_at: at }, tx)
+  }
+
+  async #insert(
+    backup: NewBackup & Pick<BackupRow, 'status' | 'finished_at' | 'error' | 'log'>,
+    tx: Tx
+  ): Promise<void> {
     await this.db.sql(
-      `insert into $schema.backup (id, source_id, config_id, destination_id, status, started_at, version, databases, quiesce)
-      values (:id, :source_id, :config_id, :destination_id, 'running', :started_at, :version, cast(:databases as text[]), :quiesce)`,
+      `insert into $schema.backup (id, source_id, config_id, destination_id, status, started_at, finished_at, version, databases, quiesce, error, log)
+      values (:id, :source_id, :config_id, :destination_id, :status, :started_at, :finished_at, :version, cast(:databases as text[]), :quiesce, :error, :log)`,
       { ...backup, databases: [...backup.databases] },
       tx
     )
@@ -268,11 +294,7 @@ export class BackupStore {
   }
 
   /** Whether it had not ended before. */
-  async fail(
-    id: string,
-    ended: { readonly at: Date; readonly error: string; readonly log: string },
-    tx: Tx
-  ): Promise<boolean> {
+  async fail(id: string, ended: EndedBadly, tx: Tx): Promise<boolean> {
     const rows = await this.db.sql(
       `update $schema.backup set status = 'failed', finished_at = :at, error = :error, log = :log
       where id = :id and status = 'running' returning id`,

@@ -6,6 +6,9 @@ import { thisMachine } from './moved-bucket.js'
 const placeOf = `coalesce(b.destination_id::text, case when b.in_platform_store then 'platform' else '${thisMachine}' end)`
 const isRestored = "exists (select from $schema.restore r where r.backup_id = b.id and r.status = 'running')"
 
+/** A drill that it fails itself shows that it is of no use either. */
+const staysAlone = "(stays and proof = 'proven')"
+
 /** SQL on backups that go. */
 export class DeletionStore {
   constructor(private readonly db: Database) {}
@@ -28,8 +31,17 @@ export class DeletionStore {
 
   /** What it is a backup of. */
   async mark(id: string, at: Date, tx: Tx): Promise<string | undefined> {
+    return await this.#mark(id, at, 'true', tx)
+  }
+
+  /** The same, unless it stays. */
+  async markBeyond(id: string, at: Date, tx: Tx): Promise<string | undefined> {
+    return await this.#mark(id, at, `not ${staysAlone}`, tx)
+  }
+
+  async #mark(id: string, at: Date, where: string, tx: Tx): Promise<string | undefined> {
     const [row] = await this.db.sql<{ source_id: string }>(
-      'update $schema.backup set deleting_at = :at where id = :id and deleting_at is null returning source_id',
+      `update $schema.backup set deleting_at = :at where id = :id and deleting_at is null and ${where} returning source_id`,
       { id, at },
       tx
     )
@@ -38,16 +50,19 @@ export class DeletionStore {
 
   /**
    * Those of a schedule, or those that were made by hand of one source, beyond so many of the newest that are good; ids. What a
-   * schedule has made that is gone since is neither: it is at a destination.
+   * schedule has made that is gone since is neither: it is at a destination. The last one that is known to work stays, where a drill of
+   * a newer one has failed.
    */
   async beyond(
     of: { readonly sourceId: string; readonly configId: string | null },
     keep: number
   ): Promise<string[]> {
     const rows = await this.db.sql<{ id: string }>(
-      `select id from $schema.backup where source_id = :sourceId and config_id is not distinct from cast(:configId as uuid)
+      `select id from (
+        select id, stays, proof from $schema.backup where source_id = :sourceId and config_id is not distinct from cast(:configId as uuid)
         and (config_id is not null or destination_id is null) and status = 'succeeded' and deleting_at is null
-      order by started_at desc, id desc offset :keep`,
+        order by started_at desc, id desc offset :keep
+      ) old where not ${staysAlone}`,
       { ...of, keep }
     )
     return rows.map(({ id }) => id)

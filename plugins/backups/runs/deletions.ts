@@ -57,12 +57,14 @@ export class Deletions {
 
   /** What a schedule, or the installation, keeps; the rest goes. What is used stays until the next time. */
   async retain({ source_id: sourceId, config_id: configId }: BackupRow): Promise<void> {
-    const { db, store, configs, retainCount } = this.parts
+    const { db, store, clock, configs, retainCount } = this.parts
     const keep = configId === null ? retainCount : await configs.keepOf(configId)
     if (keep === null || keep === undefined) return
     for (const id of await store.beyond({ sourceId, configId }, keep))
       await db.transaction(async tx => {
-        if ((await store.use(id, tx)) === null) await this.#mark(id, tx)
+        if ((await store.use(id, tx)) !== null) return
+        const marked = await store.markBeyond(id, clock.now(), tx)
+        if (marked !== undefined) await this.#enqueue({ id, source_id: marked }, tx)
       })
   }
 

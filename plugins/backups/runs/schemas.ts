@@ -1,4 +1,5 @@
 import { described, named, nullable, object, oneOf, type Static, Type, timestamp, uuid } from 'busbar/sdk'
+import { localProvider } from '../destinations/providers.js'
 import type { BackupOfSource, BackupRow } from './backup-store.js'
 
 const proof = named(
@@ -25,7 +26,7 @@ const common = {
   size_bytes: described(Type.Integer(), 'How long the file is; 0 while there is none.'),
   has_remote: described(
     Type.Boolean(),
-    "Whether it is kept at a destination, or in the platform's bucket; otherwise it is on this machine."
+    "Whether it is kept elsewhere: in a bucket of a destination, or in the platform's. Otherwise it is on this machine, as what is kept at a `local` destination is."
   ),
   error: described(Type.String(), 'Why it failed; empty otherwise.'),
   log: described(Type.String(), 'What it did, one JSON object a line: `time` and `message`.'),
@@ -47,7 +48,10 @@ const remote = {
     nullable(uuid()),
     'The schedule that has made it; null where it was made by hand, or the schedule was deleted.'
   ),
-  remote_key: described(Type.String(), 'The key of the file at the destination; empty where it has none.'),
+  remote_key: described(
+    Type.String(),
+    'The key of the file where it is kept elsewhere (`has_remote`); empty otherwise.'
+  ),
   target_database: described(
     Type.String(),
     'Which databases are in it, with commas between; empty: all of them.'
@@ -99,8 +103,10 @@ export const orphanedBackup = named(
 
 export const backupParams = { backupId: described(uuid(), 'The `id` of the backup.') }
 
-const isRemote = (row: BackupRow): boolean =>
-  (row.destination_id !== null || row.in_platform_store) && row.status === 'succeeded'
+const isRemote = (row: BackupRow): boolean => {
+  const isElsewhere = row.destination_id === null ? row.in_platform_store : row.provider !== localProvider
+  return isElsewhere && row.status === 'succeeded'
+}
 
 const commonOf = (row: BackupRow) => ({
   id: row.id,

@@ -54,6 +54,16 @@ export class SourceStore {
     return row
   }
 
+  /** As it was last seen: what it is of cannot be asked. */
+  async lock(id: string, tx: Tx): Promise<SourceRow | undefined> {
+    const [row] = await this.db.sql<SourceRow>(
+      `select ${columns} from $schema.source where id = :id for update`,
+      { id },
+      tx
+    )
+    return row
+  }
+
   async find(id: string): Promise<SourceRow | undefined> {
     const [row] = await this.db.sql<SourceRow>(`select ${columns} from $schema.source where id = :id`, { id })
     return row

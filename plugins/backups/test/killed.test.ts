@@ -112,6 +112,52 @@ test(
 )
 
 test(
+  'a schedule that waited for it is made after the start, whatever becomes of the platform',
+  { timeout: 400_000 },
+  async t => {
+    const opened = await openPlatform(t)
+    const { k, admin, probe, project } = opened
+    const id = await createDatabase(opened, 'Waited', lines(50_000))
+    const path = pathOf(project, id)
+    const destination = await admin.post(`/api/projects/${project}/backup-destinations`, {
+      name: 'Cellar',
+      provider: 'local'
+    })
+    const { body: config } = await admin.post(`${path}/backup-configs`, {
+      destination_id: destination.body.id,
+      schedule: '0 3 1 1 *'
+    })
+    probe.hold = new Promise(() => {})
+    await admin.post(`${path}/backups`)
+    await until(async () => (await filesOf(k)).some(partial), 'the backup to be begun')
+    await k.enqueue('backups', 'due', { configId: config.id })
+    await until(
+      async () =>
+        (await k.query("select from graphile_worker.jobs where task_identifier = 'backups:due'")).length ===
+        0,
+      'the schedule to have been due'
+    )
+    await k.stop()
+    await killAt(t, opened, `dump ${id}`)
+    probe.hold = null
+    const second = await startWith(t, probe, { state: k.state })
+    const again = await second.as.session()
+    const all = await until(
+      async () => {
+        const rows: Array<{ status: string }> = (await again.get(`${path}/backups`)).body
+        return rows.length === 2 && rows.every(({ status }) => status !== 'running') && rows
+      },
+      'both to have ended',
+      150_000
+    )
+    t.match(all, [
+      { status: 'succeeded', config_id: config.id },
+      { status: 'failed', config_id: null }
+    ])
+  }
+)
+
+test(
   'one that is killed in the middle of an upload fails it, and leaves no part of it in the bucket',
   { timeout: 400_000 },
   async t => {

@@ -36,7 +36,7 @@ async function refuseFailures({ k }: Opened, t: Test): Promise<() => Promise<voi
     end $$`
   )
   await k.query(
-    'create trigger refuse before update on backups.backup for each row execute function backups.refuse()'
+    'create trigger refuse before insert or update on backups.backup for each row execute function backups.refuse()'
   )
   const accept = async (): Promise<void> => {
     await k.query('drop trigger if exists refuse on backups.backup')

@@ -17,7 +17,11 @@ export interface Probe {
   /** In order: `dump`, `restore`, `settle backup`, … with the id behind. */
   readonly calls: string[]
   backupRefusal: string | null
+  /** Whether that ends by itself. */
+  refusalPasses: boolean
   restoreRefusal: string | null
+  /** Why schedules may name none of its databases. */
+  choiceRefusal: string | null
   /** What `end` of a dump rejects with. */
   endError: string | null
   /** After so many bytes the dump fails as a program does that is killed. */
@@ -62,7 +66,9 @@ export async function makeProbe(t: Test): Promise<Probe> {
     dumped: 0,
     calls: [],
     backupRefusal: null,
+    refusalPasses: false,
     restoreRefusal: null,
+    choiceRefusal: null,
     endError: null,
     failAfter: null,
     hold: null,
@@ -124,8 +130,13 @@ class ProbeSource implements BackupSource {
       mountPath: isVolume ? '/data' : null,
       databases: isVolume ? [] : probe.databases,
       backupRefusal: probe.backupRefusal,
+      refusalPasses: probe.refusalPasses,
       restoreRefusal: probe.restoreRefusal
     }
+  }
+
+  async choiceRefusal() {
+    return this.probe.choiceRefusal
   }
 
   async dump(id: string, options: { readonly quiesce: boolean }) {

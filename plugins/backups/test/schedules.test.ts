@@ -137,6 +137,19 @@ test('schedules of backups', { timeout: 200_000 }, async t => {
     ] as const)
       t.match(await admin.post(`${path}/backup-configs`, body), { status: 400, body: { code } }, code)
     t.equal((await admin.post(`${path}/backup-configs`, { ...config, keep_latest: 0 })).status, 400)
+    probe.choiceRefusal = 'a server of files has no databases'
+    const chosen = { status: 400, body: { code: 'E_BACKUP_DATABASES_CHOICE', field: 'databases' } }
+    t.match(await admin.post(`${path}/backup-configs`, { ...config, databases: ['shop'] }), {
+      ...chosen,
+      body: { ...chosen.body, error: /^databases: a server of files has no databases; leave it out/ }
+    })
+    const whole = await admin.post(`${path}/backup-configs`, { ...config, databases: [] })
+    t.match(whole, { status: 201 })
+    const one = `${path}/backup-configs/${whole.body.id}`
+    t.match(await admin.put(one, { databases: ['shop'] }), chosen)
+    t.match(await admin.put(one, { keep_latest: 2 }), { status: 200, body: { databases: [] } })
+    t.equal((await admin.delete(one)).status, 200)
+    probe.choiceRefusal = null
     t.same((await admin.get(`${path}/backup-configs`)).body, [])
   })
 

@@ -22,6 +22,7 @@ import {
   type ProjectId,
   withLease
 } from 'busbar/sdk'
+import type { EngineChoice } from '../engines/engine-choice.js'
 import { problems } from '../problems.js'
 import type { DatabaseHolds } from '../records/database-holds.js'
 import { type DatabaseRow, doing } from '../records/database-row.js'
@@ -36,6 +37,7 @@ import type { BackupRunners } from './backup-runners.js'
 interface BackupSourceParts {
   readonly store: DatabaseStore
   readonly databases: DatabaseService
+  readonly engines: Pick<EngineChoice, 'of'>
   readonly sealed: SealedCredentials
   readonly db: Database
   readonly clock: Clock
@@ -89,9 +91,19 @@ export class DatabaseBackupSource implements BackupSource {
       application: null,
       mountPath: null,
       databases: [],
+      refusalPasses: busy !== null,
       backupRefusal: busy ?? (isIdle ? `the database is ${row.status}: start it` : null),
       restoreRefusal: busy
     }
+  }
+
+  async choiceRefusal(id: string): Promise<string | null> {
+    const { store, engines, sealed } = this.parts
+    const row = await store.find(id)
+    if (row === undefined) return null
+    const { dump } = await engines.of(row.type)
+    if (dump === null) return 'what is backed up are files, or what a command of yours writes'
+    return dump.databases(sealed.forEngine(row)) === null ? `${row.type} has no databases with names` : null
   }
 
   async dump(id: string, options: DumpOptions, work: BackupWork): Promise<Dump> {
