@@ -75,7 +75,7 @@ export function routes(route: RouteDeclarer<Applications>) {
     operationId: 'DeleteApplication',
     summary: 'Delete Application',
     description:
-      'The application is out of reach at once; its containers, images, volumes and records are removed afterwards. It cannot be undone.',
+      'The application is out of reach at once; its containers, images, volumes and records are removed afterwards, and so are the backups of its volumes, also of those that were deleted before. It cannot be undone.',
     problems: [problems.notFound],
     access: allow.session({ project: ownersOnly }),
     schema: { response: { 200: deletedAnswer } },

@@ -155,6 +155,9 @@ export interface SourceSpace {
   readonly free: number | null
 }
 
+/** A resource that was just made. */
+export type MadeResource = Omit<BackupResource, 'databases' | 'backupRefusal' | 'restoreRefusal'>
+
 /** A resource that is gone, as what is left of it is shown. */
 export type RemovedResource = Pick<
   BackupResource,
@@ -234,6 +237,17 @@ export interface BackupSource {
   }>
   /** Resolves when what `recreate` has made runs and may be restored into; asked again after a crash. */
   ready?(id: string, work: Pick<BackupWork, 'signal'>): Promise<void>
+
+  /**
+   * Asked of what lay in an application and is gone, as `made` and the end of the application may have been told while backups were off.
+   * What has its name in that application now; undefined where nothing has, `ended` where the application is gone as well, or goes.
+   * Left out by a source whose resources lie in none.
+   */
+  heir?(of: {
+    readonly projectId: string
+    readonly applicationId: string
+    readonly name: string
+  }): Promise<MadeResource | 'ended' | undefined>
 }
 
 /** What sources ask for. Get it with `optional(backupKeeper)`. */
@@ -241,8 +255,8 @@ export interface BackupKeeper {
   /**
    * A resource is being removed: called in the transaction that deletes its row (`removal.deleted`). Its schedules end. Its backups are kept as
    * orphaned ones, for `orphaned_backup_retention_days`, or erased by and by where `deleteBackups` is set. With those of a
-   * project that is removed nothing has to be done. A source that could not call it (backups were off) is noticed: what `find` does not find any more has
-   * orphaned backups.
+   * project or an application that is removed nothing has to be done. A source that could not call it (backups were off) is noticed: what
+   * `find` does not find any more has orphaned backups.
    */
   removed(
     kind: SourceKind,
@@ -250,6 +264,11 @@ export interface BackupKeeper {
     options: { readonly deleteBackups: boolean; readonly blueprint: string | null },
     tx: Tx
   ): Promise<void>
+  /**
+   * A resource is made in an application: called in the transaction that inserts its row. What is kept of one of that name that was
+   * removed there before is its own from now on, and orphaned no more. A source that could not call it is asked for the `heir` later.
+   */
+  made(kind: SourceKind, resource: MadeResource, tx: Tx): Promise<void>
   /** What goes, or is left, when it is removed: for `deletion-impact`. Names of destinations in order, `local` for this machine. */
   impact(
     kind: SourceKind,

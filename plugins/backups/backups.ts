@@ -195,6 +195,7 @@ export function backupServices(provide: ServiceBinder, { orphans }: Backups): vo
   // These alone: what a request may do goes through the routes.
   provide(backupKeeper, {
     removed: async (kind, resource, options, tx) => await orphans.removed(kind, resource, options, tx),
+    made: async (kind, resource, tx) => await orphans.made(kind, resource, tx),
     impact: async (kind, id) => await orphans.impact(kind, id),
     activity: async (kind, id) => await orphans.activity(kind, id)
   })

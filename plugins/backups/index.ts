@@ -1,5 +1,6 @@
 import { definePlugin } from 'busbar/sdk'
 import { backupContributions, backupServices, needs, startBackups } from './backups.js'
+import { events } from './events.js'
 import { jobs, schedules } from './jobs.js'
 import { createBackups } from './migrations/001-create-backups.js'
 import { addSignsOfLife } from './migrations/002-add-signs-of-life.js'
@@ -17,6 +18,7 @@ export default definePlugin({
   provides: backupServices,
   contributes: backupContributions,
   routes,
+  events,
   jobs,
   schedules,
   notifications

@@ -5,6 +5,7 @@ import { volumeConfigRoutes } from './configs/volume-routes.js'
 import { destinationRoutes } from './destinations/routes.js'
 import { databaseRestoreRoutes } from './restores/database-routes.js'
 import { orphanRoutes } from './restores/orphan-routes.js'
+import { orphanedVolumeRoutes } from './restores/orphaned-volume-routes.js'
 import { volumeRestoreRoutes } from './restores/volume-routes.js'
 import { databaseBackupRoutes } from './runs/database-routes.js'
 import { projectBackupRoutes } from './runs/project-routes.js'
@@ -20,4 +21,5 @@ export function routes(route: RouteDeclarer<Backups>) {
   volumeConfigRoutes(route)
   volumeBackupRoutes(route)
   volumeRestoreRoutes(route)
+  orphanedVolumeRoutes(route)
 }

@@ -5,7 +5,7 @@ import { mostMinutes } from './runs/run-limit.js'
 export const settings = object({
   orphaned_backup_retention_days: described(
     Type.Integer({ default: 90, minimum: 0, maximum: 3650 }),
-    'How many days backups of a database are kept after it was deleted; 0: for ever.'
+    'How many days backups of a database or a volume are kept after it was deleted; 0: for ever.'
   ),
   drill_schedule: described(
     Type.String({ default: '30 3 * * 0', maxLength: 200 }),

@@ -6,6 +6,7 @@ import { addBackupWork } from './migrations/002-add-backup-work.js'
 import { identifyBackupWork } from './migrations/003-identify-backup-work.js'
 import { keepSettledRestores } from './migrations/004-keep-settled-restores.js'
 import { holdBackupWork } from './migrations/005-hold-backup-work.js'
+import { keepBackups } from './migrations/006-keep-backups.js'
 import { resources } from './resources.js'
 import { routes } from './routes.js'
 import { needs, startVolumes, volumeContributions } from './volumes.js'
@@ -13,7 +14,14 @@ import { needs, startVolumes, volumeContributions } from './volumes.js'
 export default definePlugin({
   id: 'volumes',
   needs,
-  migrations: [createVolumes, addBackupWork, identifyBackupWork, keepSettledRestores, holdBackupWork],
+  migrations: [
+    createVolumes,
+    addBackupWork,
+    identifyBackupWork,
+    keepSettledRestores,
+    holdBackupWork,
+    keepBackups
+  ],
   start: startVolumes,
   contributes: volumeContributions,
   resources,

@@ -29,7 +29,7 @@ export function routes(route: RouteDeclarer<Volumes>): void {
     operationId: 'CreateApplicationVolume',
     summary: 'Create Volume',
     description:
-      'Adds a folder whose files outlive containers. The application is marked as changed (`pending_change`): its next deploy or reload makes the volume, with what the image has at that path, and mounts it. One of a name that was deleted without its data has them again.',
+      'Adds a folder whose files outlive containers. The application is marked as changed (`pending_change`): its next deploy or reload makes the volume, with what the image has at that path, and mounts it. One of a name that was deleted without its data has them again. What is kept of backups of one of that name is its own again too.',
     problems: [
       ...mountPathProblems,
       problems.badName,
@@ -52,14 +52,15 @@ export function routes(route: RouteDeclarer<Volumes>): void {
     operationId: 'DeleteApplicationVolume',
     summary: 'Delete Application Volume',
     description:
-      'Takes the volume from the application, with the schedules of its backups. A container that has it keeps it until the next deploy or reload, and the answer has a `warning` then. Its files stay unless `delete_data` is true.',
+      'Takes the volume from the application, with the schedules of its backups. A container that has it keeps it until the next deploy or reload, and the answer has a `warning` then. Its files stay unless `delete_data` is `true`. Its backups are kept as orphaned ones, whatever becomes of its files, unless `delete_backups` is `true`; a `warning` says so where there are any.',
     problems: [problems.notFound],
     access: allow.session({ project: inVolume }),
     schema: { query: deleteQuery, response: { 200: deletedAnswer } },
     audit: { action: 'delete_volume', resource: 'volume', id: { param: 'volumeId' } },
     handler: async ({ project, params, query }, { volumes }) =>
       await volumes.delete(project, params.applicationId, params.volumeId, {
-        deletesData: query.delete_data === 'true'
+        deletesData: query.delete_data === 'true',
+        deletesBackups: query.delete_backups === 'true'
       })
   })
 }

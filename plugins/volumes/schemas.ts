@@ -39,6 +39,10 @@ export const deleteQuery = object({
   delete_data: described(
     maybe(Type.String({ examples: ['true'] })),
     '`true` removes its files too, for good. Otherwise they stay until the application is deleted, and a volume of the same name has them again.'
+  ),
+  delete_backups: described(
+    maybe(Type.String({ examples: ['true'] })),
+    '`true`: its backups are erased too. They are kept unless given.'
   )
 })
 
@@ -48,7 +52,7 @@ export const deletedAnswer = named(
     status: described(Type.String(), 'What has been done: `deleted`.'),
     warning: described(
       maybe(Type.String()),
-      'That a container still has it, until when, and what becomes of its files. Left out where none has.'
+      'That a container still has it, until when, and what becomes of its files; that it has backups, and what becomes of these. Left out where neither is so.'
     )
   }),
   { description: 'That the application has the volume no more.' }

@@ -13,6 +13,7 @@ import {
   type Rows,
   type Tx
 } from 'busbar/sdk'
+import type { VolumeBackups } from './backup/volume-backups.js'
 import type { DiscardedVolumes } from './discarded-volumes.js'
 import type { EngineVolumeStore } from './engine-volume-store.js'
 import { problems } from './problems.js'
@@ -26,6 +27,7 @@ interface VolumeServiceParts {
   readonly store: VolumeStore
   readonly engineVolumes: EngineVolumeStore
   readonly discarded: Pick<DiscardedVolumes, 'tell'>
+  readonly backups: Pick<VolumeBackups, 'tellMade' | 'count'>
   readonly sizes: Pick<VolumeSizes, 'refresh'>
   readonly runtime: ContainerRuntime
   readonly resources: Resources
@@ -33,6 +35,12 @@ interface VolumeServiceParts {
   readonly mountPaths: MountPaths
   readonly clock: Clock
   readonly log: Log
+}
+
+/** With a volume that is deleted. */
+interface WhatGoes {
+  readonly deletesData: boolean
+  readonly deletesBackups: boolean
 }
 
 /** Of one application. */
@@ -54,7 +62,7 @@ export class VolumeService {
   }
 
   async create(project: ProjectId, applicationId: string, body: CreateBody): Promise<VolumeAnswer> {
-    const { db, store, engineVolumes, applications, mountPaths, clock } = this.parts
+    const { db, store, engineVolumes, backups, applications, mountPaths, clock } = this.parts
     const name = volumeNameOf(body.name)
     if (name === undefined) throw problems.badName({ name: body.name.slice(0, 60) })
     const row = {
@@ -76,6 +84,7 @@ export class VolumeService {
       if (same !== undefined || made?.isDiscarded === true) throw problems.nameLeaving({ name })
       if (names.length >= mostVolumes) throw problems.tooMany({ limit: mostVolumes })
       await store.insert({ ...row, application_id: applicationId }, tx)
+      await backups.tellMade({ ...row, application_id: applicationId }, tx)
       await applications.markConfigChanged(applicationId, tx)
       return made !== undefined
     })
@@ -86,13 +95,15 @@ export class VolumeService {
     project: ProjectId,
     applicationId: string,
     volumeId: string,
-    { deletesData }: { readonly deletesData: boolean }
+    { deletesData, deletesBackups }: WhatGoes
   ): Promise<DeletedAnswer> {
-    const { db, store, engineVolumes, discarded, resources, applications, clock } = this.parts
+    const { db, store, engineVolumes, discarded, backups, resources, applications, clock } = this.parts
+    const backupCount = await backups.count(volumeId)
     const row = await db.transaction(async tx => {
       const found = await store.find(applicationId, volumeId, tx)
       if (found === undefined || !(await resources.remove({ kind: 'volume', id: volumeId, project }, tx)))
         throw problems.notFound({ volumeId })
+      if (deletesBackups) await store.giveUpBackups(volumeId, tx)
       if (deletesData) {
         await engineVolumes.discardOf(applicationId, found.engine_name, clock.now(), tx)
         await discarded.tell(found.engine_name, tx)
@@ -100,8 +111,9 @@ export class VolumeService {
       await applications.markConfigChanged(applicationId, tx)
       return found
     })
-    const warning = await this.#warningOf(row, deletesData)
-    return { status: 'deleted', ...(warning !== undefined && { warning }) }
+    const warnings = [await this.#warningOf(row, deletesData), backupsWarning(backupCount, deletesBackups)]
+    const warning = warnings.filter(one => one !== undefined).join('. ')
+    return { status: 'deleted', ...(warning !== '' && { warning }) }
   }
 
   /** Made on the engine before they are answered. */
@@ -153,3 +165,14 @@ const answer = ({ id, name, mount_path, size_bytes, created_at }: VolumeRow): Vo
   ...(size_bytes !== null && { size_bytes }),
   created_at
 })
+
+/** What becomes of those that there are, undefined where their number is not known: backups are off. */
+function backupsWarning(count: number | undefined, isErased: boolean): string | undefined {
+  if (count === undefined)
+    return isErased ? 'backups are off: those of the volume are kept as orphaned ones' : undefined
+  if (count === 0) return undefined
+  const those = count === 1 ? 'its backup is' : `its ${count} backups are`
+  return isErased
+    ? `${those} erased`
+    : `${those} kept as ${count === 1 ? 'an orphaned one' : 'orphaned ones'}, which the next volume of this name in the application has again`
+}

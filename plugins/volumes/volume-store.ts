@@ -87,6 +87,11 @@ export class VolumeStore {
     await this.db.table<NewVolume>('volume', tx).insert(row)
   }
 
+  /** In the transaction that marks it. */
+  async giveUpBackups(id: string, tx: Tx): Promise<void> {
+    await this.db.sql('update $schema.volume set delete_backups = true where id = :id', { id }, tx)
+  }
+
   /** Of all volumes of the installation; what the engine has not got is left alone. */
   async noteSizes(sizes: ReadonlyMap<string, number>, now: Date): Promise<void> {
     await this.db.sql(

@@ -61,7 +61,7 @@ export function startVolumes({ use, log }: StartContext<typeof needs, unknown>):
     backups,
     leftWork: new LeftWork({ ...use, store: work, backups, log }),
     removal,
-    volumes: new VolumeService({ ...use, store, engineVolumes, discarded, sizes, log })
+    volumes: new VolumeService({ ...use, store, engineVolumes, discarded, backups, sizes, log })
   }
 }
 

@@ -108,6 +108,8 @@ const ours: Readonly<Record<string, string>> = {
   delete_volume_backup: 'what was kept of a volume is gone',
   delete_orphaned_backup: 'what was kept of a deleted database is gone',
   restore_orphaned_backup: 'a deleted database is there again',
+  delete_orphaned_volume_backup: 'what was kept of a deleted volume is gone',
+  restore_orphaned_volume_backup: 'what is in a volume is replaced by what a deleted one had',
   create_recovery_key: 'by it whoever has an archive opens everything in it',
   reveal_database_credentials: 'everything in a database is read by them',
   set_database_external_access: 'the machine reaches it from then on, or no longer',

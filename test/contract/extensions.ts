@@ -44,6 +44,27 @@ export const extensions: Readonly<Record<string, Extension>> = {
     pinned: true,
     reason: 'backups of volumes take room too, and go as those of databases do'
   },
+  'GET /api/projects/{projectId}/orphaned-volume-backups': {
+    scope: 'read',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'what is kept of deleted volumes; the list of those of databases has none of volumes'
+  },
+  'DELETE /api/projects/{projectId}/orphaned-volume-backups/{backupId}': {
+    scope: null,
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'what is kept takes room'
+  },
+  'POST /api/projects/{projectId}/orphaned-volume-backups/{backupId}/restore': {
+    scope: null,
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'what is kept is worth something where the volume is not made again'
+  },
   'GET /api/builders': {
     scope: 'read',
     session: true,

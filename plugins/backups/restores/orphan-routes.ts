@@ -22,7 +22,7 @@ export function orphanRoutes(route: RouteDeclarer<Backups>) {
     items: orphanedBackup,
     page: pagedList,
     handler: async ({ project, page }, { orphans }) => {
-      const { rows, total } = await orphans.list(project, page)
+      const { rows, total } = await orphans.list(project, 'database', page)
       return { rows: rows.map(orphanedBackupOf), total }
     }
   })
@@ -38,7 +38,7 @@ export function orphanRoutes(route: RouteDeclarer<Backups>) {
     schema: { params: backupParams, response: { 200: statusResponse } },
     audit: { action: 'delete_orphaned_backup', resource: 'backup', id: { param: 'backupId' } },
     handler: async ({ project, params }, { orphans, deletions }) => {
-      const { id } = await orphans.find(project, params.backupId)
+      const { id } = await orphans.find(project, 'database', params.backupId)
       await deletions.begin(id)
       return { status: 'deleted' }
     }

@@ -11,7 +11,7 @@ import {
   type Secrets,
   type Tx
 } from 'busbar/sdk'
-import type { SourceKind } from '../api.js'
+import type { BackupResource, SourceKind } from '../api.js'
 import { problems } from '../problems.js'
 import { blueprintPlace } from '../runs/backup-runner.js'
 import type { BackupOfSource, BackupStore } from '../runs/backup-store.js'
@@ -95,7 +95,7 @@ export class RestoreService {
 
   async #insert(
     kind: SourceKind,
-    resource: Parameters<SourceStore['hold']>[1],
+    resource: BackupResource,
     backup: BackupOfSource,
     { isNew = false } = {}
   ): Promise<void> {

@@ -66,6 +66,20 @@ export const volumeRestoreBody = named(
   { description: 'Where it is restored. What is there is replaced.', examples: [{}] }
 )
 
+export const orphanedVolumeRestoreBody = named(
+  'RestoreOrphanedVolumeBackup',
+  object({
+    target_volume_id: described(
+      text({ min: 1, max: 36 }),
+      'The volume of the project that it is restored into.'
+    )
+  }),
+  {
+    description: 'Where it is restored. What is there is replaced.',
+    examples: [{ target_volume_id: '0199c0ff-ee00-8123-8456-000000000001' }]
+  }
+)
+
 const nullableText = (words: string) => described(nullable(Type.String()), words)
 const nullableInteger = (words: string) => described(nullable(Type.Integer()), words)
 

@@ -44,7 +44,9 @@ export interface BackupOfSource extends BackupRow {
   readonly kind: SourceKind
   readonly resource_id: string
   readonly resource_name: string
+  readonly application_id: string | null
   readonly application_name: string | null
+  readonly mount_path: string | null
   readonly engine: string
   readonly slug: string
   readonly deleted_at: Date | null
@@ -84,7 +86,7 @@ const own = `${columns
   .map(column => `b.${column}`)
   .join(', ')}, b.raw_bytes::float8 as raw_bytes, b.size_bytes::float8 as size_bytes, b.rows::float8 as rows,
   b.proof_rows::float8 as proof_rows, (select d.provider from $schema.destination d where d.id = b.destination_id) as provider`
-const ofSource = `${own}, s.kind, s.resource_id, s.name as resource_name, s.application_name, s.engine, s.slug, s.deleted_at`
+const ofSource = `${own}, s.kind, s.resource_id, s.name as resource_name, s.application_id, s.application_name, s.mount_path, s.engine, s.slug, s.deleted_at`
 const joined = '$schema.backup b join $schema.source s on s.id = b.source_id'
 
 /** All SQL on backups. */
@@ -120,16 +122,19 @@ export class BackupStore {
     return pageOf(page, rows)
   }
 
-  /** Of what is gone. */
-  async orphaned(project: string, page: Page): Promise<Rows<BackupOfSource>> {
+  /** Of what is gone: with `application`, of what was in that. */
+  async orphaned(
+    of: { readonly project: string; readonly kind: SourceKind; readonly application: string | null },
+    page: Page
+  ): Promise<Rows<BackupOfSource>> {
     const where =
-      "s.project_id = :project and s.deleted_at is not null and s.kind = 'database' and b.deleting_at is null and b.status <> 'running'"
+      "s.project_id = :project and s.deleted_at is not null and s.kind = :kind and s.application_id is not distinct from coalesce(cast(:application as uuid), s.application_id) and b.deleting_at is null and b.status <> 'running'"
     const rows = await this.db.sql<BackupOfSource>(
       `select ${ofSource} from ${joined} where ${where} order by b.started_at desc, b.id desc limit :limit offset :offset`,
-      { project, ...page }
+      { ...of, ...page }
     )
     return await countedRows(page, rows, () =>
-      this.db.sql(`select count(*) as total from ${joined} where ${where}`, { project })
+      this.db.sql(`select count(*) as total from ${joined} where ${where}`, { ...of })
     )
   }
 
@@ -141,6 +146,25 @@ export class BackupStore {
       tx
     )
     return row
+  }
+
+  /**
+   * Those of sources that are gone become another's. What is under way of them stays where it is: who works at it puts back what it has
+   * changed of what it has begun with.
+   */
+  async adopt(sourceId: string, former: readonly string[], tx: Tx): Promise<void> {
+    // Locked first, in the order of others.
+    const found = await this.db.sql<{ id: string }>(
+      'select id from $schema.backup where source_id = any(cast(:former as uuid[])) order by id for update',
+      { former: [...former] },
+      tx
+    )
+    await this.db.sql(
+      `update $schema.backup set source_id = :sourceId where id = any(cast(:ids as uuid[])) and deleting_at is null
+        and status <> 'running' and proof <> 'running'`,
+      { sourceId, ids: found.map(({ id }) => id) },
+      tx
+    )
   }
 
   /** Whether it is there, and stays so until `tx` ends. */

@@ -88,6 +88,15 @@ export class DeletionStore {
     )
   }
 
+  /** Marks what is being made of a source: nobody waits for it any more. */
+  async markRunning(sourceId: string, at: Date, tx: Tx): Promise<void> {
+    await this.db.sql(
+      `update $schema.backup set deleting_at = :at where source_id = :sourceId and status = 'running' and deleting_at is null`,
+      { sourceId, at },
+      tx
+    )
+  }
+
   /** Marks those whose source was deleted before. What is used stays until the next time. */
   async markOrphaned(before: Date, at: Date, tx: Tx): Promise<void> {
     // Locked first, by a statement of its own, as in `use`.

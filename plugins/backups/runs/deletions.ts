@@ -79,6 +79,12 @@ export class Deletions {
     await jobs.enqueue('sweep', {}, { key: 'sweep' }, tx)
   }
 
+  /** What is being made of a source: it ends within seconds, and is erased then. */
+  async endRunning(sourceId: string, tx: Tx): Promise<void> {
+    const { store, clock } = this.parts
+    await store.markRunning(sourceId, clock.now(), tx)
+  }
+
   /** The job. Rejects where the file cannot be removed now. */
   async erase(id: string, signal: AbortSignal): Promise<void> {
     const { store, backups, sourceStore, storages } = this.parts

@@ -101,6 +101,24 @@ export const orphanedBackup = named(
   { description: 'A backup of a database that was deleted.' }
 )
 
+export const orphanedVolumeBackup = named(
+  'OrphanedVolumeBackup',
+  object({
+    ...common,
+    ...remote,
+    tombstone_id: described(uuid(), 'What is left of the volume: backups of the same one have the same.'),
+    application_id: described(uuid(), 'The application that had the volume.'),
+    app_name: described(Type.String(), 'What that is called.'),
+    volume_name: described(
+      Type.String(),
+      'What the volume was called: the next one of that name in the application has its backups.'
+    ),
+    mount_path: described(Type.String(), 'Where containers of the application had it.'),
+    volume_deleted_at: described(timestamp(), 'When it was deleted.')
+  }),
+  { description: 'A backup of a volume that was deleted.' }
+)
+
 export const backupParams = { backupId: described(uuid(), 'The `id` of the backup.') }
 
 const isRemote = (row: BackupRow): boolean => {
@@ -153,6 +171,16 @@ export const projectBackupOf = (row: BackupOfSource): Static<typeof projectBacku
   resource_id: row.resource_id,
   resource_name: row.resource_name,
   app_name: row.application_name
+})
+
+export const orphanedVolumeBackupOf = (row: BackupOfSource): Static<typeof orphanedVolumeBackup> => ({
+  ...databaseBackupOf(row),
+  tombstone_id: row.source_id,
+  application_id: row.application_id ?? row.resource_id,
+  app_name: row.application_name ?? '',
+  volume_name: row.resource_name,
+  mount_path: row.mount_path ?? '',
+  volume_deleted_at: row.deleted_at ?? row.started_at
 })
 
 export const orphanedBackupOf = (row: BackupOfSource): Static<typeof orphanedBackup> => ({

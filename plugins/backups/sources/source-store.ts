@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Database, Tx } from 'busbar/sdk'
-import type { BackupResource, RemovedResource, SourceKind } from '../api.js'
+import type { MadeResource, RemovedResource, SourceKind } from '../api.js'
 
 /** What backups are made of, as it was when it was last seen. */
 export interface SourceRow {
@@ -23,11 +23,15 @@ export interface SourceRow {
 const columns = `id, project_id, kind, resource_id, name, slug, engine, version, application_id, application_name, mount_path,
   blueprint, deleted_at`
 
+/** Of a `source s`. */
+const isOrphaned =
+  's.deleted_at is not null and exists (select from $schema.backup b where b.source_id = s.id and b.deleting_at is null)'
+
 export class SourceStore {
   constructor(private readonly db: Database) {}
 
   /** What is known of it becomes what it is now; until `tx` ends nothing else begins for it. */
-  async hold(kind: SourceKind, resource: BackupResource, tx: Tx): Promise<SourceRow> {
+  async hold(kind: SourceKind, resource: MadeResource, tx: Tx): Promise<SourceRow> {
     const [row] = await this.db.sql<SourceRow>(
       `insert into $schema.source (id, project_id, kind, resource_id, name, slug, engine, version, application_id, application_name, mount_path)
       values (:id, :project_id, :kind, :resource_id, :name, :slug, :engine, :version, :application_id, :application_name, :mount_path)
@@ -87,6 +91,36 @@ export class SourceStore {
     return await this.db.sql<SourceRow>(
       `select ${columns} from $schema.source where deleted_at is null order by id`
     )
+  }
+
+  async ofApplication(applicationId: string, tx: Tx): Promise<SourceRow[]> {
+    return await this.db.sql<SourceRow>(
+      `select ${columns} from $schema.source where application_id = :applicationId order by id`,
+      { applicationId },
+      tx
+    )
+  }
+
+  /** What is kept in applications of what is gone. */
+  async orphanedInApplications(): Promise<Array<SourceRow & { readonly application_id: string }>> {
+    return await this.db.sql(
+      `select ${columns} from $schema.source s where application_id is not null and ${isOrphaned} order by id`
+    )
+  }
+
+  /** The same of those that had that name; ids. */
+  async formerOf(
+    kind: SourceKind,
+    of: { readonly projectId: string; readonly applicationId: string; readonly name: string },
+    tx: Tx
+  ): Promise<string[]> {
+    const rows = await this.db.sql<{ id: string }>(
+      `select id from $schema.source s where kind = :kind and project_id = :projectId and application_id = :applicationId
+        and name = :name and ${isOrphaned} order by id`,
+      { kind, ...of },
+      tx
+    )
+    return rows.map(({ id }) => id)
   }
 
   async bury(

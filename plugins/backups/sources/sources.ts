@@ -1,5 +1,5 @@
 import { askContribution, type Contributions } from 'busbar/sdk'
-import type { BackupResource, BackupSource, SourceKind } from '../api.js'
+import type { BackupResource, BackupSource, MadeResource, SourceKind } from '../api.js'
 import { problems } from '../problems.js'
 
 const lookMs = 20_000
@@ -29,6 +29,14 @@ export class Sources {
   async look(kind: SourceKind, id: string, projectId: string): Promise<BackupResource | undefined> {
     const source = this.get(kind)
     return await this.ask(kind, async () => await source.find(id, projectId))
+  }
+
+  async heir(
+    kind: SourceKind,
+    of: Parameters<NonNullable<BackupSource['heir']>>[0]
+  ): Promise<MadeResource | 'ended' | undefined> {
+    const source = this.get(kind)
+    return await this.ask(kind, async () => await source.heir?.(of))
   }
 
   /** For a look, that is to be over soon. */

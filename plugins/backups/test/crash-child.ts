@@ -37,7 +37,8 @@ const probe: Probe = {
   rows: null,
   checkError: null,
   engine: 'postgres',
-  databases: []
+  databases: [],
+  ended: new Set()
 }
 await createTestKernel({
   state: { directory, database: { url: databaseUrl, drop: async () => {} } },

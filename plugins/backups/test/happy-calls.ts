@@ -112,6 +112,9 @@ const databaseBackup = async (fixture: HappyFixture) => ({
   ids: { backupId: await backup(fixture, 'database') }
 })
 const volumeBackup = async (fixture: HappyFixture) => ({ ids: { backupId: await backup(fixture, 'volume') } })
+const orphanOfVolume = async (fixture: HappyFixture) => ({
+  ids: { backupId: await backup(fixture, 'volume', { isGone: true }) }
+})
 const orphan = async (fixture: HappyFixture) => ({
   ids: { backupId: await backup(fixture, 'database', { isGone: true }) }
 })
@@ -173,6 +176,17 @@ export const happyCalls: HappyCalls = {
     ...(await orphan(fixture)),
     expect: fixture.k.runningPlugins().includes('databases') ? 409 : 503
   }),
+
+  [`DELETE ${project}/orphaned-volume-backups/{backupId}`]: orphanOfVolume,
+  [`POST ${project}/orphaned-volume-backups/{backupId}/restore`]: async fixture => {
+    const isThere = fixture.ids.volumeId !== undefined && fixture.k.runningPlugins().includes('volumes')
+    return {
+      ...(await orphanOfVolume(fixture)),
+      body: { target_volume_id: fixture.ids.volumeId ?? randomUUID() },
+      // What no deploy has made yet takes none.
+      ...(!isThere && { expect: fixture.k.runningPlugins().includes('volumes') ? 404 : 503 })
+    }
+  },
 
   [`GET ${volume}/backup-configs`]: where('volume', () => ({})),
   [`POST ${volume}/backup-configs`]: where('volume', async fixture => ({ body: await schedule(fixture) })),

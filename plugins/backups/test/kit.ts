@@ -130,6 +130,49 @@ export async function createVolume(
   return { id, application: body.id as string }
 }
 
+/** The next volume of its name in the same application, as the plugin of volumes makes it, or would while backups are off. */
+export async function createVolumeAgain(
+  { k, probe, project }: Opened,
+  { name, application }: { readonly name: string; readonly application: string },
+  { isTold = true } = {}
+): Promise<string> {
+  const id = randomUUID()
+  await k.transaction(async tx => {
+    await k.query(
+      'insert into backup_probe.volume (id, project_id, name, application_id) values ($1, $2, $3, $4)',
+      [id, project, name, application],
+      tx
+    )
+    const made = {
+      id,
+      projectId: project,
+      name,
+      slug: name,
+      engine: 'volume',
+      version: '',
+      application: { id: application, name: 'Web' },
+      mountPath: '/again'
+    }
+    if (isTold) await k.service(backupKeeper).made('volume', made, tx)
+  })
+  await writeContent(probe, id, 'of the new one\n')
+  return id
+}
+
+/** As the plugin of volumes does it, or does it while backups are off. */
+export async function removeVolume(
+  { k, project }: Pick<Opened, 'k' | 'project'>,
+  { id, name }: { readonly id: string; readonly name: string },
+  { isTold = true, deleteBackups = false } = {}
+): Promise<void> {
+  await k.transaction(async tx => {
+    await k.query('delete from backup_probe.volume where id = $1', [id], tx)
+    const removed = { id, projectId: project, name, slug: name, engine: 'volume', version: '' }
+    if (isTold)
+      await k.service(backupKeeper).removed('volume', removed, { deleteBackups, blueprint: null }, tx)
+  })
+}
+
 export const contentOf = async (probe: Probe, id: string): Promise<string> =>
   await readFile(join(probe.directory, id), 'utf8')
 

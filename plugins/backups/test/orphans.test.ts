@@ -8,7 +8,6 @@ import {
   contentOf,
   createDatabase,
   createProject,
-  createVolume,
   ended,
   filesOf,
   lines,
@@ -114,62 +113,6 @@ test('backups of what was deleted', { timeout: 200_000 }, async t => {
     await tidy()
     await until(async () => (await admin.get(url)).body.length === 0, 'its time to be over')
     await until(async () => !(await filesOf(k)).some(name => name.includes('/silent-')), 'the file to go')
-  })
-
-  await t.test("of volumes are nobody's: their files go with the volume", async t => {
-    for (const [name, isTold] of [
-      ['told', true],
-      ['untold', false]
-    ] as const) {
-      const { id, application } = await createVolume(opened, name, lines(10))
-      const path = `/api/projects/${project}/applications/${application}/volumes/${id}`
-      const destination = await admin.post(`/api/projects/${project}/backup-destinations`, {
-        name: `Cellar ${name}`,
-        provider: 'local'
-      })
-      const config = await admin.post(`${path}/backup-configs`, {
-        destination_id: destination.body.id,
-        schedule: '0 3 1 1 *'
-      })
-      t.equal((await admin.post(`${path}/backup-configs/${config.body.id}/run`)).status, 202)
-      t.match(await ended(admin, `${path}/backups`), { status: 'succeeded' })
-      const isThere = async () => (await filesOf(k)).some(file => file.includes(`/${name}-`))
-      t.ok(await isThere())
-      // What is used stays for now.
-      await k.query(
-        "update backups.backup set proof = 'running', proof_seen_at = now() where source_id = (select id from backups.source where resource_id = $1)",
-        [id]
-      )
-      await k.transaction(async tx => {
-        await k.query('delete from backup_probe.volume where id = $1', [id], tx)
-        if (isTold)
-          await k
-            .service(backupKeeper)
-            .removed(
-              'volume',
-              { id, projectId: project, name, slug: name, engine: 'volume', version: '' },
-              { deleteBackups: true, blueprint: null },
-              tx
-            )
-      })
-      await k.enqueue('backups', 'schedule.tidy', { dueAt: new Date().toISOString() })
-      await until(
-        async () =>
-          (
-            await k.query(
-              'select from backups.source s join backups.backup b on b.source_id = s.id where s.resource_id = $1 and s.deleted_at is not null and b.deleting_at is not null',
-              [id]
-            )
-          ).length === 1,
-        'it to be noticed'
-      )
-      t.same((await admin.get(url)).body, [], 'while the file is still there')
-      t.ok(await isThere())
-      await k.query("update backups.backup set proof = 'unproven' where proof = 'running'")
-      await k.enqueue('backups', 'sweep', {})
-      await until(async () => !(await isThere()), 'the file to go')
-      t.same((await admin.get(url)).body, [])
-    }
   })
 
   await t.test('go with their project, and a destination that is away does not keep it', async t => {

@@ -54,6 +54,8 @@ export interface Probe {
   checkError: string | null
   engine: string
   databases: readonly string[]
+  /** Applications of which the source of volumes says that they are gone. */
+  readonly ended: Set<string>
 }
 
 export async function makeProbe(t: Test): Promise<Probe> {
@@ -86,7 +88,8 @@ export async function makeProbe(t: Test): Promise<Probe> {
     rows: null,
     checkError: null,
     engine: 'postgres',
-    databases: ['shop', 'stock']
+    databases: ['shop', 'stock'],
+    ended: new Set()
   }
 }
 
@@ -249,6 +252,15 @@ class ProbeSource implements BackupSource {
     })
     await writeFile(join(probe.directory, id), '')
     return { id, answer: answerOf(id, of) }
+  }
+
+  async heir({ applicationId, name, projectId }: Parameters<NonNullable<BackupSource['heir']>>[0]) {
+    if (this.probe.ended.has(applicationId)) return 'ended'
+    const [row] = await this.db.sql<Row>(
+      `select id from $schema.${this.kind} where application_id = :applicationId and name = :name`,
+      { applicationId, name }
+    )
+    return row && (await this.find(row.id, projectId))
   }
 
   async ready(id: string) {

@@ -23,10 +23,15 @@ interface VolumeBackupsParts {
   readonly disk: OptionalHandle<EngineDiskReader>
 }
 
-export interface RemovedVolume {
+interface MadeVolume {
   readonly id: string
   readonly name: string
+  readonly mount_path: string
   readonly application_id: string
+}
+
+export interface RemovedVolume extends Omit<MadeVolume, 'mount_path'> {
+  readonly delete_backups: boolean
 }
 
 const engine = 'volume'
@@ -39,6 +44,9 @@ export class VolumeBackups implements BackupSource {
 
   async find(...asked: Parameters<BackupSource['find']>) {
     return await (await this.#loaded()).find(...asked)
+  }
+  async heir(...asked: Parameters<VolumeSource['heir']>) {
+    return await (await this.#loaded()).heir(...asked)
   }
   async dump(...asked: Parameters<BackupSource['dump']>) {
     return await (await this.#loaded()).dump(...asked)
@@ -71,14 +79,42 @@ export class VolumeBackups implements BackupSource {
       : `a ${standing.what} of its volume ${standing.name} is under way: try again when that has ended`
   }
 
-  /** Backups of a volume go with it. In the transaction that has deleted its row. */
-  async tellRemoved({ id, name, application_id: applicationId }: RemovedVolume, tx: Tx): Promise<void> {
+  /** What is kept of one of that name, as its files are, is its own again. In the transaction that inserts its row. */
+  async tellMade({ id, name, mount_path, application_id: applicationId }: MadeVolume, tx: Tx): Promise<void> {
+    const keeper = this.parts.keeper.get()
+    const application = keeper && (await applicationOf(this.parts.db, applicationId, tx))
+    if (keeper === undefined || application === undefined) return
+    const { project_id: projectId, slug } = application
+    const made = {
+      id,
+      projectId,
+      name,
+      slug: `${slug}-${name}`,
+      engine,
+      version: '',
+      application: { id: applicationId, name: application.name },
+      mountPath: mount_path
+    }
+    await keeper.made('volume', made, tx)
+  }
+
+  /** Backups of a volume go with its application, or where that is asked for. In the transaction that has deleted its row. */
+  async tellRemoved(
+    { id, name, application_id: applicationId, delete_backups: isAsked }: RemovedVolume,
+    tx: Tx
+  ): Promise<void> {
     const keeper = this.parts.keeper.get()
     const application = keeper && (await applicationOf(this.parts.db, applicationId, tx))
     if (keeper === undefined || application === undefined) return
     const { project_id: projectId, slug } = application
     const removed = { id, projectId, name, slug: `${slug}-${name}`, engine, version: '' }
-    await keeper.removed('volume', removed, { deleteBackups: true, blueprint: null }, tx)
+    const deleteBackups = isAsked || application.is_leaving
+    await keeper.removed('volume', removed, { deleteBackups, blueprint: null }, tx)
+  }
+
+  /** How many a volume has; undefined where nobody knows. */
+  async count(id: string): Promise<number | undefined> {
+    return (await this.parts.keeper.get()?.impact('volume', id))?.backupCount
   }
 
   async #loaded(): Promise<VolumeSource> {

@@ -31,20 +31,40 @@ export async function volumeById(db: Database, id: string): Promise<SeenVolume |
   return row
 }
 
+/** The same of what has that name in an application. */
+export async function volumeByName(
+  db: Database,
+  applicationId: string,
+  name: string
+): Promise<SeenVolume | undefined> {
+  const [row] = await db.sql<SeenVolume>(
+    `${text} where v.application_id = :applicationId and v.name = :name and v.deleting_at is null and a.deleting_at is null`,
+    { applicationId, name }
+  )
+  return row
+}
+
 /** Also one that is being deleted. */
 export async function hasApplication(db: Database, id: string): Promise<boolean> {
   const rows = await db.sql(`select from ${applicationTable.name} a where a.id = ?`, [id])
   return rows.length > 0
 }
 
-/** One whose row goes in `tx`, as it was. */
+export interface SeenApplication {
+  readonly project_id: string
+  readonly name: string
+  readonly slug: string
+  readonly is_leaving: boolean
+}
+
+/** Also one whose row goes in `tx`, as it was. */
 export async function applicationOf(
   db: Database,
   applicationId: string,
-  tx: Tx
-): Promise<{ readonly project_id: string; readonly slug: string } | undefined> {
-  const [row] = await db.sql<{ readonly project_id: string; readonly slug: string }>(
-    `select a.project_id, a.slug from ${applicationTable.name} a where a.id = ?`,
+  tx?: Tx
+): Promise<SeenApplication | undefined> {
+  const [row] = await db.sql<SeenApplication>(
+    `select a.project_id, a.name, a.slug, a.deleting_at is not null as is_leaving from ${applicationTable.name} a where a.id = ?`,
     [applicationId],
     tx
   )

@@ -22,7 +22,7 @@ import type { DiscardedVolumes } from '../discarded-volumes.js'
 import type { EngineVolumeStore } from '../engine-volume-store.js'
 import { sparePrefix } from '../volume-name.js'
 import type { VolumeRemoval } from '../volume-removal.js'
-import { hasApplication, type SeenVolume, volumeById } from './volume-look.js'
+import { applicationOf, hasApplication, type SeenVolume, volumeById, volumeByName } from './volume-look.js'
 import type { WorkRow, WorkStore } from './work-store.js'
 
 interface VolumeSourceParts {
@@ -46,26 +46,35 @@ const newSpareName = (volumeId: string): string =>
   `${sparePrefix}${volumeId.slice(0, 8)}-${randomBytes(4).toString('hex')}`
 const drillNameOf = (volumeId: string): string => `busbar-drill-${volumeId}`
 
+const resourceOf = (volume: SeenVolume): BackupResource => ({
+  id: volume.id,
+  projectId: volume.project_id,
+  name: volume.name,
+  slug: `${volume.application_slug}-${volume.name}`,
+  engine,
+  version: '',
+  application: { id: volume.application_id, name: volume.application_name },
+  mountPath: volume.mount_path,
+  databases: [],
+  backupRefusal: volume.is_made ? null : 'the volume was never made: deploy the application first',
+  restoreRefusal: null
+})
+
 /** The volumes of applications, as what backups are made of. */
 export class VolumeSource implements Omit<BackupSource, 'blueprint'> {
   constructor(private readonly parts: VolumeSourceParts) {}
 
   async find(id: string, projectId: string): Promise<BackupResource | undefined> {
     const volume = await volumeById(this.parts.db, id)
-    if (volume === undefined || volume.project_id !== projectId) return undefined
-    return {
-      id,
-      projectId,
-      name: volume.name,
-      slug: `${volume.application_slug}-${volume.name}`,
-      engine,
-      version: '',
-      application: { id: volume.application_id, name: volume.application_name },
-      mountPath: volume.mount_path,
-      databases: [],
-      backupRefusal: volume.is_made ? null : 'the volume was never made: deploy the application first',
-      restoreRefusal: null
-    }
+    return volume?.project_id === projectId ? resourceOf(volume) : undefined
+  }
+
+  async heir({ applicationId, name }: Parameters<NonNullable<BackupSource['heir']>>[0]) {
+    const { db } = this.parts
+    const application = await applicationOf(db, applicationId)
+    if (application === undefined || application.is_leaving) return 'ended'
+    const volume = await volumeByName(db, applicationId, name)
+    return volume && resourceOf(volume)
   }
 
   async dump(id: string, { quiesce }: DumpOptions, work: BackupWork): Promise<Dump> {

@@ -1,6 +1,7 @@
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
+import { ended } from '../../backups/test/kit.js'
 import { openLab } from '../../deployments/test/deploy-lab.js'
 import { volumeApplication } from './volume-lab.js'
 
@@ -58,8 +59,20 @@ test('a volume is backed up, proven and restored, with its application standing 
   await until(async () => (await admin.get(web.path)).body.status === 'running', 'the application runs again')
   t.equal(await web.run('cd /data; find . -type f -exec md5sum {} + | sort'), sum)
 
-  t.equal((await admin.delete(`${path}`)).status, 200)
+  t.match(await admin.delete(path), { status: 200, body: { warning: /its backup is kept/ } })
   await lab.k.runRemovalsNow()
-  await until(async () => (await admin.get(`${project}/backups`)).body.length === 0, 'its backups go with it')
+  const orphans = async () => (await admin.get(`${project}/orphaned-volume-backups`)).body
+  await until(async () => (await orphans()).length === 1, 'its backup to be orphaned')
+  t.match(await orphans(), [{ id: backup.id, volume_name: 'data', application_id: web.id }])
   t.match((await admin.get(`${web.path}/volume-backup-configs`)).body, { length: 0 })
+  const again = await web.addVolume('data', '/again')
+  const nextPath = `${web.path}/volumes/${again.id as string}`
+  t.match((await admin.get(`${nextPath}/backups`)).body, [{ id: backup.id }])
+  await web.deployed()
+  t.equal(await web.run('cd /again; find . -type f -exec md5sum {} + | sort'), sum, 'with its files')
+  await web.run('rm -rf /again/*')
+  t.equal((await admin.post(`${nextPath}/backups/${backup.id}/restore`)).status, 202)
+  t.match(await ended(admin, `${nextPath}/restores`), { status: 'succeeded' })
+  await until(async () => (await admin.get(web.path)).body.status === 'running', 'the application runs again')
+  t.equal(await web.run('cd /again; find . -type f -exec md5sum {} + | sort'), sum)
 })

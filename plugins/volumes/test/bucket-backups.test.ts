@@ -81,7 +81,7 @@ test('a volume in a bucket comes back as it was, into itself and into others', a
 
   for (const one of [id, otherId, newId])
     await until(async () => (await sparesOf(one)).length === 0, 'what was there before to go', 60_000)
-  t.equal((await admin.delete(path)).status, 200)
+  t.equal((await admin.delete(`${path}?delete_backups=true`)).status, 200)
   await lab.k.runRemovalsNow()
-  await until(() => s3.objects.size === 0, 'the backup to go with its volume')
+  await until(() => s3.objects.size === 0, 'the backup to go where that is asked for')
 })
