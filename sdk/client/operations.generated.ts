@@ -767,7 +767,7 @@ export interface Schemas {
     finished_at: string | null
     /** How long the file is; 0 while there is none. */
     size_bytes: number
-    /** Whether it is kept at a destination, or in the platform's bucket; otherwise it is on this machine. */
+    /** Whether it is kept elsewhere: in a bucket of a destination, or in the platform's. Otherwise it is on this machine, as what is kept at a `local` destination is. */
     has_remote: boolean
     /** Why it failed; empty otherwise. */
     error: string
@@ -785,7 +785,7 @@ export interface Schemas {
     proof: Schemas['BackupProof']
     /** The schedule that has made it; null where it was made by hand, or the schedule was deleted. */
     config_id: string | null
-    /** The key of the file at the destination; empty where it has none. */
+    /** The key of the file where it is kept elsewhere (`has_remote`); empty otherwise. */
     remote_key: string
     /** Which databases are in it, with commas between; empty: all of them. */
     target_database: string
@@ -904,7 +904,7 @@ export interface Schemas {
   DeletedApplicationVolume: {
     /** What has been done: `deleted`. */
     status: string
-    /** That a container still has it, until when, and what becomes of its files. Left out where none has. */
+    /** That a container still has it, until when, and what becomes of its files; that it has backups, and what becomes of these. Left out where neither is so. */
     warning?: string
   }
   /** The deploy hook of an application. */
@@ -1616,7 +1616,7 @@ export interface Schemas {
     finished_at: string | null
     /** How long the file is; 0 while there is none. */
     size_bytes: number
-    /** Whether it is kept at a destination, or in the platform's bucket; otherwise it is on this machine. */
+    /** Whether it is kept elsewhere: in a bucket of a destination, or in the platform's. Otherwise it is on this machine, as what is kept at a `local` destination is. */
     has_remote: boolean
     /** Why it failed; empty otherwise. */
     error: string
@@ -1634,7 +1634,7 @@ export interface Schemas {
     proof: Schemas['BackupProof']
     /** The schedule that has made it; null where it was made by hand, or the schedule was deleted. */
     config_id: string | null
-    /** The key of the file at the destination; empty where it has none. */
+    /** The key of the file where it is kept elsewhere (`has_remote`); empty otherwise. */
     remote_key: string
     /** Which databases are in it, with commas between; empty: all of them. */
     target_database: string
@@ -1648,6 +1648,53 @@ export interface Schemas {
     database_type: string
     /** When it was deleted. */
     database_deleted_at: string
+  }
+  /** A backup of a volume that was deleted. */
+  OrphanedVolumeBackup: {
+    /** What the backup is called in paths. */
+    id: string
+    /** How it is. */
+    status: "running" | "succeeded" | "failed"
+    /** When it was asked for. */
+    started_at: string
+    /** When it ended; null while it runs. */
+    finished_at: string | null
+    /** How long the file is; 0 while there is none. */
+    size_bytes: number
+    /** Whether it is kept elsewhere: in a bucket of a destination, or in the platform's. Otherwise it is on this machine, as what is kept at a `local` destination is. */
+    has_remote: boolean
+    /** Why it failed; empty otherwise. */
+    error: string
+    /** What it did, one JSON object a line: `time` and `message`. */
+    log: string
+    /** Whether the file is encrypted: to a key of the installation, and to the recovery key where there is one. */
+    encrypted: boolean
+    /** Of the file, in hexadecimal digits; null while there is none. */
+    sha256: string | null
+    /** How the dump is written, once it was decrypted and decompressed. */
+    format: string | null
+    /** The version of the engine that it was made of. */
+    version: string
+    /** Whether it was restored as a proof. */
+    proof: Schemas['BackupProof']
+    /** The schedule that has made it; null where it was made by hand, or the schedule was deleted. */
+    config_id: string | null
+    /** The key of the file where it is kept elsewhere (`has_remote`); empty otherwise. */
+    remote_key: string
+    /** Which databases are in it, with commas between; empty: all of them. */
+    target_database: string
+    /** What is left of the volume: backups of the same one have the same. */
+    tombstone_id: string
+    /** The application that had the volume. */
+    application_id: string
+    /** What that is called. */
+    app_name: string
+    /** What the volume was called: the next one of that name in the application has its backups. */
+    volume_name: string
+    /** Where containers of the application had it. */
+    mount_path: string
+    /** When it was deleted. */
+    volume_deleted_at: string
   }
   /** Where archives are uploaded to. The keys are in no answer. */
   PlatformBackupRemote: {
@@ -1819,7 +1866,7 @@ export interface Schemas {
     finished_at: string | null
     /** How long the file is; 0 while there is none. */
     size_bytes: number
-    /** Whether it is kept at a destination, or in the platform's bucket; otherwise it is on this machine. */
+    /** Whether it is kept elsewhere: in a bucket of a destination, or in the platform's. Otherwise it is on this machine, as what is kept at a `local` destination is. */
     has_remote: boolean
     /** Why it failed; empty otherwise. */
     error: string
@@ -1837,7 +1884,7 @@ export interface Schemas {
     proof: Schemas['BackupProof']
     /** The schedule that has made it; null where it was made by hand, or the schedule was deleted. */
     config_id: string | null
-    /** The key of the file at the destination; empty where it has none. */
+    /** The key of the file where it is kept elsewhere (`has_remote`); empty otherwise. */
     remote_key: string
     /** Which databases are in it, with commas between; empty: all of them. */
     target_database: string
@@ -2230,6 +2277,11 @@ export interface Schemas {
     from_other?: boolean
   }
   /** Where it is restored. What is there is replaced. */
+  RestoreOrphanedVolumeBackup: {
+    /** The volume of the project that it is restored into. */
+    target_volume_id: string
+  }
+  /** Where it is restored. What is there is replaced. */
   RestoreVolumeBackup: {
     /** Another volume of the project that it is restored into; left out: the one that it is a backup of. */
     target_volume_id?: string
@@ -2364,7 +2416,7 @@ export interface Schemas {
     keep_latest?: number | null
     /** Whether backups are made by themselves; they are unless given. */
     enabled?: boolean | null
-    /** Which of the databases in it; empty, and unless given: all. */
+    /** Which of the databases in it; empty, and unless given: all. Engines without databases to choose from, such as Redis, take none. */
     databases?: string[]
   }
   /** Whether a database is reached from outside of its project. */
@@ -2910,7 +2962,7 @@ export interface Schemas {
     finished_at: string | null
     /** How long the file is; 0 while there is none. */
     size_bytes: number
-    /** Whether it is kept at a destination, or in the platform's bucket; otherwise it is on this machine. */
+    /** Whether it is kept elsewhere: in a bucket of a destination, or in the platform's. Otherwise it is on this machine, as what is kept at a `local` destination is. */
     has_remote: boolean
     /** Why it failed; empty otherwise. */
     error: string
@@ -4438,6 +4490,8 @@ export interface Operations {
     query: {
       /** `true` removes its files too, for good. Otherwise they stay until the application is deleted, and a volume of the same name has them again. */
       delete_data?: string
+      /** `true`: its backups are erased too. They are kept unless given. */
+      delete_backups?: string
     }
     body: undefined
     answer: Schemas['DeletedApplicationVolume']
@@ -5232,6 +5286,44 @@ export interface Operations {
     body: undefined
     answer: Schemas['RecreatedDatabase']
   }
+  'GET /api/projects/{projectId}/orphaned-volume-backups': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+    }
+    query: {
+      /** Only those of volumes of the application with this `id`. */
+      application_id?: string
+      /** How many rows at most, from 1 to 200; 50 unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['OrphanedVolumeBackup'][]
+  }
+  'DELETE /api/projects/{projectId}/orphaned-volume-backups/{backupId}': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the backup. */
+      backupId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'POST /api/projects/{projectId}/orphaned-volume-backups/{backupId}/restore': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the backup. */
+      backupId: string
+    }
+    query: {}
+    body: Schemas['RestoreOrphanedVolumeBackup']
+    answer: Schemas['Status']
+  }
   'GET /api/projects/{projectId}/registries': {
     params: {
       /** The `id` of the project. */
@@ -6006,7 +6098,7 @@ export interface NamedOperations {
    */
   UpdateApplication: 'PUT /api/projects/{projectId}/applications/{applicationId}'
   /**
-   * Delete Application. The application is out of reach at once; its containers, images, volumes and records are removed afterwards. It cannot be undone.
+   * Delete Application. The application is out of reach at once; its containers, images, volumes and records are removed afterwards, and so are the backups of its volumes, also of those that were deleted before. It cannot be undone.
    *
    * A session is required; a personal access token is refused (403) whatever its scope. Only the owner of the project and admins may do this.
    */
@@ -6350,13 +6442,13 @@ export interface NamedOperations {
    */
   ListApplicationVolumes: 'GET /api/projects/{projectId}/applications/{applicationId}/volumes'
   /**
-   * Create Volume. Adds a folder whose files outlive containers. The application is marked as changed (`pending_change`): its next deploy or reload makes the volume, with what the image has at that path, and mounts it. One of a name that was deleted without its data has them again.
+   * Create Volume. Adds a folder whose files outlive containers. The application is marked as changed (`pending_change`): its next deploy or reload makes the volume, with what the image has at that path, and mounts it. One of a name that was deleted without its data has them again. What is kept of backups of one of that name is its own again too.
    *
    * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
    */
   CreateApplicationVolume: 'POST /api/projects/{projectId}/applications/{applicationId}/volumes'
   /**
-   * Delete Application Volume. Takes the volume from the application, with the schedules of its backups. A container that has it keeps it until the next deploy or reload, and the answer has a `warning` then. Its files stay unless `delete_data` is true.
+   * Delete Application Volume. Takes the volume from the application, with the schedules of its backups. A container that has it keeps it until the next deploy or reload, and the answer has a `warning` then. Its files stay unless `delete_data` is `true`. Its backups are kept as orphaned ones, whatever becomes of its files, unless `delete_backups` is `true`; a `warning` says so where there are any.
    *
    * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
    */
@@ -6723,6 +6815,24 @@ export interface NamedOperations {
    * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
    */
   RestoreDatabaseFromTombstone: 'POST /api/projects/{projectId}/orphaned-backups/{backupId}/restore'
+  /**
+   * Get Orphaned Volume Backups. Backups of volumes that were deleted while their application is there, the newest first. They are kept for 90 days (`orphaned_backup_retention_days`), until the application is deleted, or until it has a volume of that name again, whose backups they are then.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListProjectOrphanedVolumeBackups: 'GET /api/projects/{projectId}/orphaned-volume-backups'
+  /**
+   * Delete Orphaned Volume Backup. With its file. Refused while it is used.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
+   */
+  DeleteOrphanedVolumeBackup: 'DELETE /api/projects/{projectId}/orphaned-volume-backups/{backupId}'
+  /**
+   * Restore Orphaned Volume Backup. Replaces what is in a volume of the project by the backup, in the background, as the restore of a backup of its own does: `GET …/volumes/{volumeId}/restores` of that volume says how it goes.
+   *
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
+   */
+  RestoreOrphanedVolumeBackup: 'POST /api/projects/{projectId}/orphaned-volume-backups/{backupId}/restore'
   /**
    * Get Registry Accounts. The accounts of the project, by registry. Passwords are in no answer.
    *
@@ -7129,6 +7239,9 @@ export const operationKeys: NamedOperations = {
   ListProjectOrphanedDatabaseBackups: 'GET /api/projects/{projectId}/orphaned-backups',
   DeleteOrphanedDatabaseBackup: 'DELETE /api/projects/{projectId}/orphaned-backups/{backupId}',
   RestoreDatabaseFromTombstone: 'POST /api/projects/{projectId}/orphaned-backups/{backupId}/restore',
+  ListProjectOrphanedVolumeBackups: 'GET /api/projects/{projectId}/orphaned-volume-backups',
+  DeleteOrphanedVolumeBackup: 'DELETE /api/projects/{projectId}/orphaned-volume-backups/{backupId}',
+  RestoreOrphanedVolumeBackup: 'POST /api/projects/{projectId}/orphaned-volume-backups/{backupId}/restore',
   ListProjectRegistryAccounts: 'GET /api/projects/{projectId}/registries',
   SetProjectRegistryAccount: 'PUT /api/projects/{projectId}/registries',
   DeleteProjectRegistryAccount: 'DELETE /api/projects/{projectId}/registries/{registryAccountId}',
