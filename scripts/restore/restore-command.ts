@@ -4,10 +4,11 @@ import { isEncrypted } from '../../plugins/platform-backups/archive/archive-read
 import { ArchiveError } from '../../plugins/platform-backups/archive/manifest.js'
 import { restore, resume } from '../../plugins/platform-backups/restore/restore.js'
 import { restoreFailure } from '../../plugins/platform-backups/restore/restore-failure.js'
-import { RestoreError } from '../../plugins/platform-backups/restore/restore-target.js'
+import { RestoreError, type RestoreTarget } from '../../plugins/platform-backups/restore/restore-target.js'
 import { recipientOf } from '../../sdk/age/index.js'
 import { S3Error } from '../../sdk/s3/index.js'
 import { openTarget } from './open-target.js'
+import { type OwnArchives, ownArchives, ownArchivesHere } from './own-archives.js'
 import { readRecoveryKey } from './recovery-key.js'
 import { downloadArchive, listArchives } from './remote-archive.js'
 
@@ -28,7 +29,8 @@ export async function restoreCommand(args: readonly string[]): Promise<number> {
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
     const [archive] = positionals
     if (values.list === true) {
-      for (const line of await listArchives(readSettings(process.env), ended)) say(line)
+      const here = readSettings(process.env)
+      for (const line of await listArchives(here, await ownArchivesHere(here), ended)) say(line)
       return 0
     }
     const isOne = positionals.length === 1 && values.remote === undefined
@@ -73,7 +75,12 @@ async function run(
       return 0
     }
     const file =
-      archive ?? (await downloadArchive(settings, values.remote ?? '', target.staging, { signal, say }))
+      archive ??
+      (await downloadArchive(settings, values.remote ?? '', target.staging, {
+        own: await ownOf(target),
+        signal,
+        say
+      }))
     const identity = (await isEncrypted(file))
       ? await readRecoveryKey(values['key-file'], settings.variable)
       : undefined
@@ -102,6 +109,11 @@ async function run(
   } finally {
     await close()
   }
+}
+
+async function ownOf(target: RestoreTarget): Promise<OwnArchives | undefined> {
+  const connection = await target.connect()
+  return await ownArchives(connection).finally(async () => await connection.close())
 }
 
 function endOnSignals(): AbortSignal {
