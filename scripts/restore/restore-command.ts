@@ -18,6 +18,7 @@ const options = {
   abandon: { type: 'boolean' },
   'key-file': { type: 'string' },
   replace: { type: 'boolean' },
+  trial: { type: 'boolean' },
   'without-snapshot': { type: 'boolean' },
   'without-keys': { type: 'boolean' }
 } as const
@@ -77,7 +78,8 @@ async function run(
     const file =
       archive ??
       (await downloadArchive(settings, values.remote ?? '', target.staging, {
-        own: await ownOf(target),
+        // A trial is of somebody else's, whatever is there.
+        own: values.trial === true ? undefined : await ownOf(target),
         signal,
         say
       }))
@@ -89,6 +91,7 @@ async function run(
       file,
       identity,
       replace: values.replace === true,
+      trial: values.trial === true,
       withoutSnapshot: values['without-snapshot'] === true,
       withoutKeys: values['without-keys'] === true,
       signal,
