@@ -8,6 +8,8 @@ busbar restore --abandon             forgets a restore that was cut off before i
 
   --key-file <file>     the recovery key; without it BUSBAR_RECOVERY_KEY, or else it is asked for
   --replace             replaces the data that is there, once that has been backed up
+  --trial               restores a copy beside the original: its schedules and its bucket are off, files
+                        that the original has written are never removed
   --without-snapshot    does not back that up
   --without-keys        restores an archive that has no keys where these are not here: secrets are lost
 

@@ -13,8 +13,9 @@ import type {
   Tx
 } from 'busbar/sdk'
 import { RunLog, withTimeLimit } from 'busbar/sdk'
+import { type S3Bucket, S3Error } from 'busbar/sdk/s3'
 import { platformBackupFailed } from './api.js'
-import { archiveName } from './archive/archive-name.js'
+import { archiveName, readArchiveName, tagOf } from './archive/archive-name.js'
 import { partialEnding } from './archive/archive-writer.js'
 import { makeArchive } from './archive/make-archive.js'
 import { backupFailure } from './backup-failure.js'
@@ -106,7 +107,7 @@ export class BackupRunner {
       if (open?.begun_at == null) return undefined
       await this.#endDead(open, tx)
       // Whoever begins has to wait for the lock: what is half is not theirs.
-      await this.#removePartial()
+      await this.#removePartial(tx)
       return open
     })
     if (dead !== undefined) await this.#removeParts(dead)
@@ -125,7 +126,10 @@ export class BackupRunner {
     }
     const at = clock.now()
     const recipients = await keys.recipients()
-    const name = archiveName(at, { encrypted: recipients.length > 0 })
+    const name = archiveName(at, {
+      encrypted: recipients.length > 0,
+      of: { installation: await store.installation(), run: id }
+    })
     const file = join(directory, name)
     await mkdir(directory, { recursive: true, mode: 0o700 })
     await this.#removePartial()
@@ -195,6 +199,10 @@ export class BackupRunner {
       const opened = await remotes.open()
       if (opened === undefined) return null
       const key = `${opened.prefix}${name}`
+      const isOwn = (await store.open())?.remote_key === key
+      if (!isOwn && (await isThere(opened.remote, key, signal)))
+        throw new S3Error(`there is something under the key ${key} already, which is not written over`)
+      await this.#removeLeft(opened.remote, signal)
       await store.beginUpload(id, key)
       const content = createReadStream(file, { highWaterMark: 1024 * 1024 })
       try {
@@ -214,8 +222,10 @@ export class BackupRunner {
   }
 
   async #retain(say: (message: string) => void, signal: AbortSignal): Promise<void> {
-    const { directory, remotes, retention, clock } = this.parts
-    for (const name of expired(await readdir(directory), retention, clock.now())) {
+    const { directory, remotes, retention, clock, store } = this.parts
+    const installation = tagOf(await store.installation())
+    const here = { installation, isFormerOwn: () => true }
+    for (const name of expired(await readdir(directory), retention, clock.now(), here)) {
       await rm(join(directory, name), { force: true })
       say(`${name} has had its time and is removed`)
     }
@@ -224,7 +234,10 @@ export class BackupRunner {
     const names: string[] = []
     for await (const { key } of opened.remote.list(opened.prefix, { signal }))
       names.push(key.slice(opened.prefix.length))
-    for (const name of expired(names, retention, clock.now())) {
+    // A bucket may be that of several installations, of which former releases gave the same names.
+    const keys = await store.remoteKeys()
+    const there = { installation, isFormerOwn: (name: string) => keys.has(`${opened.prefix}${name}`) }
+    for (const name of expired(names, retention, clock.now(), there)) {
       await opened.remote.remove(`${opened.prefix}${name}`, { signal })
       say(`${name} has had its time and is removed at the remote`)
     }
@@ -257,24 +270,62 @@ export class BackupRunner {
   /** Of its upload. The key is its own: that needs no lock, and may take a while. */
   async #removeParts({ remote_key: key }: OpenRun): Promise<void> {
     if (key === null) return
-    const { remotes, log } = this.parts
     try {
-      const opened = await remotes.open()
-      await withTimeLimit(
-        { ms: cleaningMs },
-        async signal => await opened?.remote.removeParts(key, { signal })
-      )
+      const opened = await this.parts.remotes.open()
+      if (opened !== undefined) await this.#removePartsOf(opened.remote, key)
     } catch (error) {
-      log.warn({ err: error, key }, 'what an upload left half could not be removed at the remote')
+      this.#partsStay(error, key)
     }
   }
 
+  /** Of uploads of before whose store was away when they ended. No upload is under way while a run is at work that has begun none. */
+  async #removeLeft(remote: S3Bucket, signal: AbortSignal): Promise<void> {
+    for (const key of await this.parts.store.leftUploads())
+      try {
+        await this.#removePartsOf(remote, key, signal)
+      } catch (error) {
+        signal.throwIfAborted()
+        this.#partsStay(error, key)
+        // The others would be waited for in vain.
+        return
+      }
+  }
+
+  async #removePartsOf(remote: S3Bucket, key: string, signal?: AbortSignal): Promise<void> {
+    await withTimeLimit(
+      { ms: cleaningMs, signal },
+      async limited => await remote.removeParts(key, { signal: limited })
+    )
+    await this.parts.store.partsGone(key)
+  }
+
+  #partsStay(error: unknown, key: string): void {
+    this.parts.log.warn({ err: error, key }, 'what an upload left half could not be removed at the remote')
+  }
+
   /** What was being written when a process ended. One run is at work at a time. */
-  async #removePartial(): Promise<void> {
-    const { directory } = this.parts
+  async #removePartial(tx?: Tx): Promise<void> {
+    const { directory, store } = this.parts
+    const own = tagOf(await store.installation(tx))
+    const isOthers = (name: string): boolean => {
+      const of = readArchiveName(name.slice(0, -partialEnding.length))?.installation ?? null
+      return of !== null && of !== own
+    }
     const entries = await readdir(directory, { withFileTypes: true }).catch(() => [])
-    // What somebody else keeps there under such a name is left alone.
-    for (const entry of entries.filter(one => one.isFile() && one.name.endsWith(partialEnding)))
+    // What somebody else keeps there under such a name is left alone, and what another installation writes there.
+    const isLeft = (name: string): boolean => name.endsWith(partialEnding) && !isOthers(name)
+    for (const entry of entries.filter(one => one.isFile() && isLeft(one.name)))
       await rm(join(directory, entry.name), { force: true })
+  }
+}
+
+/** A store that does not say so now may take archives all the same: some keys are for writing alone. */
+async function isThere(remote: S3Bucket, key: string, signal: AbortSignal): Promise<boolean> {
+  try {
+    return (await remote.size(key, { signal })) !== null
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof S3Error) return false
+    throw error
   }
 }

@@ -1,6 +1,7 @@
 import { definePlugin } from 'busbar/sdk'
 import { jobs, singletons } from './jobs.js'
 import { createBackups } from './migrations/001-create-backups.js'
+import { addInstallation } from './migrations/002-add-installation.js'
 import { notifications } from './notifications.js'
 import { backupContributions, backupServices, needs, startPlatformBackups } from './platform-backups.js'
 import { routes } from './routes.js'
@@ -10,7 +11,7 @@ export default definePlugin({
   id: 'platform-backups',
   needs,
   config: settings,
-  migrations: [createBackups],
+  migrations: [createBackups, addInstallation],
   start: startPlatformBackups,
   provides: backupServices,
   contributes: backupContributions,

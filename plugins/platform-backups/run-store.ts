@@ -85,10 +85,10 @@ export class RunStore {
     return rows.length > 0
   }
 
-  /** It waits again. */
+  /** It waits again. What it has left at the remote stays known: that may be away now. */
   async putBack(id: string, log: string): Promise<void> {
     await this.db.sql(
-      `update $schema.run set begun_at = null, file = null, remote_key = null, log = :log where id = :id and status = 'running'`,
+      `update $schema.run set begun_at = null, file = null, is_uploaded = false, log = :log where id = :id and status = 'running'`,
       { id, log }
     )
   }
@@ -106,11 +106,50 @@ export class RunStore {
 
   /** Before the first byte is sent: then it is known what a process that is killed has left there. */
   async beginUpload(id: string, key: string): Promise<void> {
-    await this.db.sql('update $schema.run set remote_key = :key where id = :id', { id, key })
+    await this.db.sql(
+      `with begun as (insert into $schema.left_upload (key) values (:key) on conflict do nothing)
+      update $schema.run set remote_key = :key where id = :id`,
+      { id, key }
+    )
   }
 
   async uploaded(id: string): Promise<void> {
-    await this.db.sql('update $schema.run set is_uploaded = true where id = :id', { id })
+    await this.db.sql(
+      `with whole as (delete from $schema.left_upload l using $schema.run r where r.id = :id and l.key = r.remote_key)
+      update $schema.run set is_uploaded = true where id = :id`,
+      { id }
+    )
+  }
+
+  /** Keys of uploads that may have left parts. */
+  async leftUploads(): Promise<string[]> {
+    const rows = await this.db.sql<{ key: string }>('select key from $schema.left_upload order by key')
+    return rows.map(({ key }) => key)
+  }
+
+  /** There are no parts of it. */
+  async partsGone(key: string): Promise<void> {
+    await this.db.sql('delete from $schema.left_upload where key = :key', { key })
+  }
+
+  /** The keys that runs have uploaded to, or tried to. */
+  async remoteKeys(): Promise<ReadonlySet<string>> {
+    const rows = await this.db.sql<{ key: string }>(
+      'select remote_key as key from $schema.run where remote_key is not null'
+    )
+    return new Set(rows.map(({ key }) => key))
+  }
+
+  /** By which its archives are told from those of others, a UUID: made when it is first asked for, as databases are copied. */
+  async installation(tx?: Tx): Promise<string> {
+    await this.db.sql(
+      'insert into $schema.installation (id) values (gen_random_uuid()) on conflict do nothing',
+      undefined,
+      tx
+    )
+    const [row] = await this.db.sql<{ id: string }>('select id from $schema.installation', undefined, tx)
+    if (row === undefined) throw new Error('the id of the installation could not be kept')
+    return row.id
   }
 
   /** Whether it had not ended before. */

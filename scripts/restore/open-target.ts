@@ -15,6 +15,7 @@ import { startEmbedded } from '../../embedded-postgres/index.js'
 import { readRecipient } from '../../plugins/platform-backups/recovery-key-service.js'
 import type { RestoreTarget } from '../../plugins/platform-backups/restore/restore-target.js'
 import { endInterruptedWork } from './interrupted-work.js'
+import { trial } from './trial.js'
 
 /** The installation that BUSBAR_DIR and DATABASE_URL name, with its own database server where it has one. */
 export async function openTarget(
@@ -60,6 +61,7 @@ export async function openTarget(
         return [...rows.map(({ recipient }) => recipient), ...(own === undefined ? [] : [own])]
       },
       endInterruptedWork,
+      trial,
       environmentKeys: new Map([...(given?.keys ?? [])].map(([id, key]) => [id, key.toString('hex')])),
       migrationLock: `select pg_advisory_xact_lock(${migrationLock.join()})`,
       now: () => new Date()

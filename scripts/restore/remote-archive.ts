@@ -3,16 +3,11 @@ import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Settings } from '../../core/config/environment.js'
-import { archiveTime } from '../../plugins/platform-backups/archive/archive-name.js'
+import { readArchiveName } from '../../plugins/platform-backups/archive/archive-name.js'
 import { RestoreError } from '../../plugins/platform-backups/restore/restore-target.js'
 import { S3Bucket } from '../../sdk/s3/index.js'
-
-interface Found {
-  readonly key: string
-  readonly name: string
-  readonly bytes: number
-  readonly at: Date
-}
+import { type FoundArchive, isOwn, latestOf, nameOf } from './latest-archive.js'
+import type { OwnArchives } from './own-archives.js'
 
 /** The bucket of the environment: what was saved in the platform is in the archive. */
 function openRemote({ variable }: Settings): { readonly remote: S3Bucket; readonly prefix: string } {
@@ -35,34 +30,49 @@ function openRemote({ variable }: Settings): { readonly remote: S3Bucket; readon
   }
 }
 
-async function find(remote: S3Bucket, prefix: string, signal: AbortSignal): Promise<Found[]> {
-  const found: Found[] = []
+async function find(remote: S3Bucket, prefix: string, signal: AbortSignal): Promise<FoundArchive[]> {
+  const found: FoundArchive[] = []
   for await (const { key, bytes } of remote.list(prefix, { signal })) {
     const name = key.slice(prefix.length)
-    const at = archiveTime(name)
-    if (at !== undefined) found.push({ key, name, bytes, at })
+    const read = readArchiveName(name)
+    if (read !== undefined) found.push({ key, name, bytes, at: read.at, installation: read.installation })
   }
   return found.sort((a, b) => b.at.getTime() - a.at.getTime())
 }
 
-/** One line for each archive, the newest first. */
-export async function listArchives(settings: Settings, signal: AbortSignal): Promise<string[]> {
+/** One line for each archive, the newest first, with whose it is. */
+export async function listArchives(
+  settings: Settings,
+  own: OwnArchives | undefined,
+  signal: AbortSignal
+): Promise<string[]> {
   const { remote, prefix } = openRemote(settings)
-  return (await find(remote, prefix, signal)).map(
-    ({ name, bytes, at }) => `${name}\t${at.toISOString()}\t${bytes} bytes`
-  )
+  return (await find(remote, prefix, signal)).map(archive => {
+    const { name, bytes, at, installation } = archive
+    const whose = own !== undefined && isOwn(archive, own) ? 'this installation' : nameOf(installation)
+    return `${name}\t${at.toISOString()}\t${bytes} bytes\t${whose}`
+  })
 }
 
-/** Fetches an archive by its name, or the newest; where it is then. */
+/** Fetches an archive by its name, or the newest; where it is then. `own`: of the platform that is there, where it is known. */
 export async function downloadArchive(
   settings: Settings,
   name: string,
   staging: string,
-  { signal, say }: { readonly signal: AbortSignal; readonly say: (message: string) => void }
+  {
+    own,
+    signal,
+    say
+  }: {
+    readonly own: OwnArchives | undefined
+    readonly signal: AbortSignal
+    readonly say: (message: string) => void
+  }
 ): Promise<string> {
   const { remote, prefix } = openRemote(settings)
   const all = await find(remote, prefix, signal)
-  const found = name === 'latest' ? all[0] : all.find(one => one.name === name || one.key === name)
+  const found =
+    name === 'latest' ? latestOf(all, own, prefix) : all.find(one => one.name === name || one.key === name)
   if (found === undefined)
     throw new RestoreError(
       name === 'latest'

@@ -4,10 +4,11 @@ import { isEncrypted } from '../../plugins/platform-backups/archive/archive-read
 import { ArchiveError } from '../../plugins/platform-backups/archive/manifest.js'
 import { restore, resume } from '../../plugins/platform-backups/restore/restore.js'
 import { restoreFailure } from '../../plugins/platform-backups/restore/restore-failure.js'
-import { RestoreError } from '../../plugins/platform-backups/restore/restore-target.js'
+import { RestoreError, type RestoreTarget } from '../../plugins/platform-backups/restore/restore-target.js'
 import { recipientOf } from '../../sdk/age/index.js'
 import { S3Error } from '../../sdk/s3/index.js'
 import { openTarget } from './open-target.js'
+import { type OwnArchives, ownArchives, ownArchivesHere } from './own-archives.js'
 import { readRecoveryKey } from './recovery-key.js'
 import { downloadArchive, listArchives } from './remote-archive.js'
 
@@ -17,6 +18,7 @@ const options = {
   abandon: { type: 'boolean' },
   'key-file': { type: 'string' },
   replace: { type: 'boolean' },
+  trial: { type: 'boolean' },
   'without-snapshot': { type: 'boolean' },
   'without-keys': { type: 'boolean' }
 } as const
@@ -28,7 +30,8 @@ export async function restoreCommand(args: readonly string[]): Promise<number> {
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
     const [archive] = positionals
     if (values.list === true) {
-      for (const line of await listArchives(readSettings(process.env), ended)) say(line)
+      const here = readSettings(process.env)
+      for (const line of await listArchives(here, await ownArchivesHere(here), ended)) say(line)
       return 0
     }
     const isOne = positionals.length === 1 && values.remote === undefined
@@ -73,7 +76,13 @@ async function run(
       return 0
     }
     const file =
-      archive ?? (await downloadArchive(settings, values.remote ?? '', target.staging, { signal, say }))
+      archive ??
+      (await downloadArchive(settings, values.remote ?? '', target.staging, {
+        // A trial is of somebody else's, whatever is there.
+        own: values.trial === true ? undefined : await ownOf(target),
+        signal,
+        say
+      }))
     const identity = (await isEncrypted(file))
       ? await readRecoveryKey(values['key-file'], settings.variable)
       : undefined
@@ -82,6 +91,7 @@ async function run(
       file,
       identity,
       replace: values.replace === true,
+      trial: values.trial === true,
       withoutSnapshot: values['without-snapshot'] === true,
       withoutKeys: values['without-keys'] === true,
       signal,
@@ -102,6 +112,11 @@ async function run(
   } finally {
     await close()
   }
+}
+
+async function ownOf(target: RestoreTarget): Promise<OwnArchives | undefined> {
+  const connection = await target.connect()
+  return await ownArchives(connection).finally(async () => await connection.close())
 }
 
 function endOnSignals(): AbortSignal {

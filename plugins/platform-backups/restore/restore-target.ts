@@ -7,6 +7,14 @@ import type { Manifest } from '../archive/manifest.js'
 /** Nothing was changed, and why. */
 export class RestoreError extends Error {}
 
+/** What makes a copy of what would be the original again: nothing that it does by itself is done in the name of that. */
+export interface Trial {
+  /** In the transaction that brings everything back; what is off and what is changed, in sentences. Throws a `RestoreError`. */
+  detach(connection: Pick<BulkConnection, 'query'>): Promise<readonly string[]>
+  /** Files by which the original is known, below BUSBAR_DIR: a copy makes its own. */
+  readonly ownFiles: ReadonlySet<string>
+}
+
 /** An installation that is to be restored into. The platform does not run in it. */
 export interface RestoreTarget {
   /** BUSBAR_DIR. */
@@ -26,6 +34,8 @@ export interface RestoreTarget {
    * brings it back; what that was, in sentences.
    */
   endInterruptedWork(connection: BulkConnection): Promise<readonly string[]>
+  /** Of what is to be no more than a copy. */
+  readonly trial: Trial
   /** Keys of the environment, which are used beside those of the archive, and win. */
   readonly environmentKeys: ReadonlyMap<string, string>
   /** The statement that keeps a platform from migrating until the transaction ends. */

@@ -8,7 +8,7 @@ import { bytesOf, proven, readParts, verifyArchive } from '../archive/archive-re
 import { manifestName } from '../archive/archive-writer.js'
 import { decryptBytes } from '../archive/encryption.js'
 import { makeArchive } from '../archive/make-archive.js'
-import type { Manifest } from '../archive/manifest.js'
+import type { KeptFile, Manifest } from '../archive/manifest.js'
 import { createTables, dropSchemas, fillTable, finishTables } from '../database/refill.js'
 import { restoreFailure } from './restore-failure.js'
 import { type RestoreState, readState, removeState, writeState } from './restore-state.js'
@@ -23,6 +23,8 @@ interface RestoreRequest {
   readonly replace: boolean
   /** It need not be backed up before. */
   readonly withoutSnapshot: boolean
+  /** It is to stand beside the original, and not to go on in its place. */
+  readonly trial: boolean
   /** Without the keys that open what is sealed. */
   readonly withoutKeys: boolean
   readonly signal: AbortSignal
@@ -135,6 +137,7 @@ async function fill(filling: Filling): Promise<void> {
     await finishTables(connection, manifest.catalog)
     await endOwnRun(connection, manifest, (await stat(request.file)).size)
     for (const sentence of await target.endInterruptedWork(connection)) request.say(sentence)
+    if (request.trial) for (const sentence of await target.trial.detach(connection)) request.say(sentence)
     await connection.query(`comment on schema kernel is '${commentOf(state.restore)}'`)
     await giveAway(target)
     isCommitting = true
@@ -155,10 +158,15 @@ async function fillFrom({ target, connection, manifest, request }: Filling): Pro
   const { file, identity, say, signal } = request
   const tables = new Map(manifest.catalog.tables.map(table => [`${table.schema}.${table.name}`, table]))
   const tableParts = new Map(manifest.tables.map(part => [part.name, part]))
-  const fileParts = new Map(
-    manifest.files.flatMap(kept => (kept.kind === 'file' ? [[kept.part.name, kept] as const] : []))
+  const isLeftOut = ({ path }: KeptFile): boolean => request.trial && target.trial.ownFiles.has(path)
+  const files = manifest.files.filter(kept => !isLeftOut(kept))
+  const leftOut = new Set(
+    manifest.files.flatMap(kept => (kept.kind === 'file' && isLeftOut(kept) ? [kept.part.name] : []))
   )
-  await stageFolders(staging, manifest.files)
+  const fileParts = new Map(
+    files.flatMap(kept => (kept.kind === 'file' ? [[kept.part.name, kept] as const] : []))
+  )
+  await stageFolders(staging, files)
   for await (const { name, bytes } of readParts({ file, identity })) {
     signal.throwIfAborted()
     const part = tableParts.get(name)
@@ -177,7 +185,7 @@ async function fillFrom({ target, connection, manifest, request }: Filling): Pro
       const keys = await openKeys(await bytesOf(proven(manifest.keys, bytes), longestKeys), identity)
       refuseOtherKeys(target.environmentKeys, keys.keys)
       await stageKeys(staging, `${JSON.stringify(keys, null, 2)}\n`)
-    } else if (name !== manifestName)
+    } else if (name !== manifestName && !leftOut.has(name))
       throw new RestoreError(`the archive has changed since it was checked: ${name}`)
   }
   for (const part of tableParts.values())
@@ -188,7 +196,7 @@ async function fillFrom({ target, connection, manifest, request }: Filling): Pro
       throw new RestoreError(`the archive has changed since it was checked: ${kept.part.name} is missing`)
     await stageFile(staging, kept, nothing())
   }
-  await stageRest(staging, manifest.files)
+  await stageRest(staging, files)
 }
 
 async function* nothing(): AsyncGenerator<Buffer> {}

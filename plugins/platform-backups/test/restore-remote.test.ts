@@ -69,14 +69,15 @@ test('a platform is restored straight from the bucket', { timeout: 280_000 }, as
   await t.test('its archives are listed, the newest first', async t => {
     const listed = await busbar(['restore', '--list'], { directory, environment })
     t.equal(listed.code, 0, listed.stderr)
+    const whose = `installation ${second.slice('busbar-backup-20261128T120001Z-'.length).slice(0, 8)}`
     t.same(
       listed.stdout
         .trim()
         .split('\n')
         .map(line => line.split('\t')),
       [
-        [second, '2026-11-28T12:00:01.000Z', `${bytes.length} bytes`],
-        [first, '2026-11-28T12:00:00.000Z', `${s3.objects.get(`all/${first}`)?.length} bytes`]
+        [second, '2026-11-28T12:00:01.000Z', `${bytes.length} bytes`, whose],
+        [first, '2026-11-28T12:00:00.000Z', `${s3.objects.get(`all/${first}`)?.length} bytes`, whose]
       ]
     )
     t.same(await readdir(directory), [], 'nothing is begun for that')

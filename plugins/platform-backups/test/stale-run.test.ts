@@ -11,11 +11,14 @@ import type { OpenRun, RunStore } from '../run-store.js'
 
 const dead: OpenRun = { id: 'dead', begun_at: new Date(), file: 'archive', remote_key: null, log: '' }
 
+const strangers = 'busbar-backup-20261128T020000Z-bbbbbbbb-00000000.tar.gz.part'
+
 /** A runner whose run is found open, first without and then with the lock. */
 async function runnerOf(t: Test, found: readonly [OpenRun, OpenRun | undefined]) {
   const directory = await mkdtemp(join(tmpdir(), 'busbar-stale-'))
   t.teardown(async () => await rm(directory, { recursive: true, force: true }))
   await writeFile(join(directory, 'archive.part'), 'half')
+  await writeFile(join(directory, strangers), 'being written by another installation')
   const seen: { ended: string[]; whenReleased: string[] } = { ended: [], whenReleased: [] }
   let looks = 0
   const runner = new BackupRunner({
@@ -31,6 +34,7 @@ async function runnerOf(t: Test, found: readonly [OpenRun, OpenRun | undefined])
     } as unknown as Database,
     store: {
       open: async () => found[Math.min(looks++, 1)],
+      installation: async () => 'aaaaaaaa-0000-4000-8000-000000000000',
       end: async (id: string) => seen.ended.push(id) > 0
     } as unknown as RunStore,
     events: { emit: async () => {} } as unknown as Events,
@@ -51,14 +55,14 @@ async function runnerOf(t: Test, found: readonly [OpenRun, OpenRun | undefined])
 test('what a run left half is taken away while no other one can have begun', async t => {
   const { ended, whenReleased, left } = await runnerOf(t, [dead, dead])
   t.same(ended, ['dead'])
-  t.same(whenReleased, [])
-  t.same(left, ['next.part'], 'what the next one writes stays')
+  t.same(whenReleased, [strangers], 'that of another installation stays')
+  t.same(left.sort(), [strangers, 'next.part'], 'what the next one writes stays')
 })
 
 test('one that has ended by itself before the lock was free is let be', async t => {
   for (const now of [undefined, { ...dead, id: 'next', begun_at: null }]) {
     const { ended, left } = await runnerOf(t, [dead, now])
     t.same(ended, [])
-    t.same(left.sort(), ['archive.part', 'next.part'])
+    t.same(left.sort(), ['archive.part', strangers, 'next.part'])
   }
 })
