@@ -43,6 +43,10 @@ void test('the status of a database follows its container', async t => {
     status: 'failed',
     reason: /memory/
   })
+  const afterShortage = (exitCode: number) =>
+    statusOf('running', { status: 'exited', exitCode, oomKilled: true })
+  t.equal(afterShortage(0).status, 'stopped', 'it took one process of the server, which was stopped later')
+  t.match(afterShortage(1), { status: 'failed', reason: /exit code 1/ }, 'or ended later for another reason')
   t.equal(statusOf('failed', { status: 'running', exitCode: 0, oomKilled: false }).status, 'running')
 })
 
