@@ -14,6 +14,7 @@ import type {
   LogBatch,
   LogOptions,
   Owner,
+  PublishedPort,
   VolumeUsage
 } from 'busbar/api/containers'
 import type {
@@ -178,6 +179,10 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
 
   async info(options?: { readonly maxAgeMs?: number }): Promise<EngineInfo> {
     return await this.#description.read(options)
+  }
+
+  async platformPorts(): Promise<readonly PublishedPort[] | null> {
+    return await this.#platform.publishedPorts()
   }
 
   async ensureNetwork(project: { readonly id: string; readonly slug: string }): Promise<string> {
