@@ -17,7 +17,7 @@ import type {
   TerminalOptions
 } from './container.js'
 import type { ContainerEvent, EngineInfo, VolumeUsage } from './engine.js'
-import type { EngineInventory } from './inventory.js'
+import type { EngineInventory, PublishedPort } from './inventory.js'
 import type { Owner } from './owner.js'
 
 export type * from './container.js'
@@ -43,6 +43,12 @@ export interface ContainerRuntime {
    * changes takes an answer up to `maxAgeMs` old (usual: 0, a new one).
    */
   info(options?: { readonly maxAgeMs?: number }): Promise<EngineInfo>
+  /**
+   * The ports that the engine publishes of the container that the platform runs in; `hostPort` is 0 where the engine chooses it. Null
+   * where it runs in none of this engine, or in one that is in the network of the machine: there a port of the platform is one of its
+   * machine.
+   */
+  platformPorts(): Promise<readonly PublishedPort[] | null>
 
   /**
    * Makes the project's network `busbar-<slug>` unless it exists; its name. 409 E_NETWORK_NAME_TAKEN,

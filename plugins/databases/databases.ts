@@ -27,6 +27,7 @@ import { SealedCredentials } from './records/sealed-credentials.js'
 import { ContainerControl } from './servers/container-control.js'
 import { ControlHold } from './servers/control-hold.js'
 import { ExternalPorts } from './servers/external-ports.js'
+import { ExternalReach } from './servers/external-reach.js'
 import { ImageSource } from './servers/image-source.js'
 import { Provisioner } from './servers/provisioner.js'
 import { ServerContainer } from './servers/server-container.js'
@@ -94,6 +95,7 @@ export function startDatabases({ use, config, log }: StartContext<typeof needs, 
   const upgrades = new UpgradeStore(use.db)
   const holds = new DatabaseHolds(use.db)
   const hold = new ControlHold({ ...use, store, board, holds })
+  const reach = new ExternalReach({ ...use, store, config })
   const provisioner = new Provisioner({ ...use, databases, store, board, images, servers, log })
   const givenUp = new GivenUpVolumes({ ...use, store })
   const backupSource = new DatabaseBackupSource({
@@ -125,7 +127,7 @@ export function startDatabases({ use, config, log }: StartContext<typeof needs, 
     databases,
     attachmentStore,
     attachments: new AttachmentService({ ...use, attachments: attachmentStore, databases, engines, sealed }),
-    control: new ContainerControl({ ...use, databases, store, board, hold }),
+    control: new ContainerControl({ ...use, databases, store, board, hold, reach }),
     removal: new DatabaseRemoval({ ...use, store, attachments: attachmentStore, source: backupSource }),
     impact: new DeletionImpact({ ...use, databases }),
     provisioner,
@@ -148,7 +150,7 @@ export function startDatabases({ use, config, log }: StartContext<typeof needs, 
       })
     },
     follower: new StatusFollower({ ...use, store, board, log }),
-    ports: new ExternalPorts({ ...use, store, log }),
+    ports: new ExternalPorts({ ...use, store, reach, log }),
     leftWork: new LeftWork({ ...use, store, source: backupSource, control: hold, log }),
     givenUp,
     backupSource,

@@ -35,6 +35,18 @@ export const problems = problemTable({
     { field: 'target_version' }
   ],
   olderVersion: [400, 'E_DATABASE_OLDER_VERSION', '{reason}', { field: 'target_version' }],
+  noExternalAccess: [
+    503,
+    'E_DATABASE_EXTERNAL_ACCESS',
+    'the machine cannot be given a port of the database ({reason})',
+    '{remedy}'
+  ],
+  noBindAddress: [
+    503,
+    'E_DATABASE_BIND',
+    'BUSBAR_DATABASE_BIND leads to no address ({reason})',
+    'set it to an address of the platform, or a name that leads to one'
+  ],
   noUpgrade: [404, 'E_DATABASE_NO_UPGRADE', 'the database has no upgrade whose old volume is kept'],
   unreadable: [
     500,

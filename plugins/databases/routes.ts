@@ -1,4 +1,4 @@
-import { containerProblems } from 'busbar/api/containers'
+import { containerProblems, engineProblems } from 'busbar/api/containers'
 import { allow, described, maybe, object, type RouteDeclarer, reply, statusResponse, Type } from 'busbar/sdk'
 import { inDatabase } from './api.js'
 import { attachmentRoutes } from './attachments/attachment-routes.js'
@@ -133,8 +133,16 @@ export function routes(route: RouteDeclarer<Databases>) {
     operationId: 'SetDatabaseExternalAccess',
     summary: 'Set External Access',
     description:
-      'Opens a port of 127.0.0.1 of the machine that leads to the database, or closes it, with the connections that came by it. Its container goes on undisturbed. Reach the port by a tunnel of SSH.',
-    problems: [...onOne, problems.busy, problems.notRunning],
+      'Opens a port of 127.0.0.1 of the machine that leads to the database, or closes it, with the connections that came by it. Its container goes on undisturbed. Reach the port by a tunnel of SSH. Where the platform runs in a container whose ports the machine does not have, it is refused.',
+    problems: [
+      ...onOne,
+      problems.busy,
+      problems.notRunning,
+      problems.noExternalAccess,
+      problems.noBindAddress,
+      problems.containersOff,
+      ...engineProblems
+    ],
     access: allow.token('write', { project: inDatabase }),
     idempotent: true,
     schema: { body: externalAccessBody, response: { 202: statusResponse } },

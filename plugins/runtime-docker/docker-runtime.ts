@@ -108,6 +108,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   readonly limits: MachineLimits
   readonly #recovery: RecoveryParts
   readonly #platform: PlatformContainer
+  readonly platformPorts = async () => await this.#platform.publishedPorts()
   readonly #volumes: Volumes
   readonly #files: FileHolders
   readonly #contents: VolumeContents
@@ -164,9 +165,8 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     this.#platform = new PlatformContainer(engine, ownContainerNames(settings.own_container))
     this.#description = new EngineDescription({ ...dependencies, engine, platform: this.#platform })
     this.#logs = new EngineLogs(engine, this.#description)
-    const { clock } = dependencies
     this.#events = new SharedEvents((reading, signal) =>
-      engineEvents({ engine, owners: this.#owners, instanceId, clock, log }, reading, signal)
+      engineEvents({ ...dependencies, engine, owners: this.#owners }, reading, signal)
     )
     this.inventory = new Inventory({ ...found, platform: this.#platform })
     const buildPlaces = async () =>

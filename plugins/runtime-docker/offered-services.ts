@@ -4,6 +4,7 @@ import type { ImageService } from 'busbar/api/images'
 /** What other plugins may do with containers, and nothing that the runtime can do beside it. */
 export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => ({
   info: options => runtime.info(options),
+  platformPorts: () => runtime.platformPorts(),
 
   ensureNetwork: project => runtime.ensureNetwork(project),
   ensureBuildNetwork: projectId => runtime.ensureBuildNetwork(projectId),

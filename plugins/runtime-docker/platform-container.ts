@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
+import type { PublishedPort } from 'busbar/api/containers'
 import type Docker from 'dockerode'
 import type { EngineClient } from './engine-client.js'
 
@@ -56,6 +57,14 @@ export class PlatformContainer {
     })
   }
 
+  /** Null where it runs in none of this engine, or in one that has the network of the machine. */
+  async publishedPorts(): Promise<readonly PublishedPort[] | null> {
+    const id = await this.id()
+    const seen = id === undefined ? undefined : await this.#inspect(id)
+    if (seen === undefined || seen.HostConfig.NetworkMode === 'host') return null
+    return publishedPorts(seen.HostConfig.PortBindings)
+  }
+
   async join(network: string): Promise<void> {
     const id = await this.id()
     if (id === undefined) return
@@ -102,4 +111,21 @@ export class PlatformContainer {
       { absent: [404] }
     )
   }
+}
+
+/**
+ * As they were asked for, which never changes: what the engine says it has published is gone for a moment when the container
+ * joins a network.
+ */
+export function publishedPorts(bindings: unknown): PublishedPort[] {
+  const asked = (bindings ?? {}) as Readonly<Record<string, readonly Docker.PortBinding[] | null>>
+  return Object.entries(asked).flatMap(([name, at]) => {
+    const [containerPort, protocol = ''] = name.split('/')
+    return (at ?? []).map(({ HostIp = '', HostPort }) => ({
+      host: HostIp === '0.0.0.0' || HostIp === '::' ? '' : HostIp,
+      hostPort: Number(HostPort) || 0,
+      containerPort: Number(containerPort),
+      protocol
+    }))
+  })
 }

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
-import { type AddressInfo, createServer } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,6 +10,7 @@ import { promisify } from 'node:util'
 import { until } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
 import tap, { type Test, test } from 'tap'
+import { requireDatabaseImages } from '../../lab/database-images.js'
 import { requireEngine } from '../../lab/engine.js'
 import { startGitServer } from '../../lab/git-server.js'
 import { removeInstallationFromEngine } from '../../lab/installation.js'
@@ -31,6 +32,7 @@ const installed = 'platform-build:lab'
 /** Loopback addresses and ports that no other test uses. */
 const directHost = `127.77.${(process.pid >> 8) & 255}.${process.pid & 255 || 1}`
 const directPorts = '28100-28102'
+const databasePorts = '28110-28111'
 const network = `bb-${mark}`
 const dataVolume = `${mark}_data`
 const uid = 0x1000000 + (process.pid & 0xffff)
@@ -175,6 +177,33 @@ test('the compose file runs the platform with a PostgreSQL beside it', { timeout
         new URL(url).hostname,
         "cookies ignore ports: never the platform's host name"
       )
+    }
+  )
+
+  await t.test(
+    'external access of a database is a port of 127.0.0.1 of the machine, and of nothing else',
+    async t => {
+      await requireDatabaseImages(t)
+      const databases = `${application.replace(/\/applications\/.*$/, '')}/databases`
+      const { id } = await api.call('POST', databases, {
+        name: 'far',
+        type: 'other',
+        image: 'redis:7',
+        container_port: 6379
+      })
+      const database = `${databases}/${id as string}`
+      const isRunning = async () =>
+        (await api.call('GET', database)).status === 'running' ? true : undefined
+      await eventually('the database', isRunning, 60_000)
+      await api.call('POST', `${database}/external-access`, { enabled: true })
+      const portOf = async (): Promise<number | undefined> =>
+        (await api.call('GET', database)).external_access?.host_port
+      const port = await eventually('its port', portOf)
+      t.match(String(port), /^2811[01]$/)
+      t.equal(await eventually('its server', async () => await ponged(port)), '+PONG\r\n')
+      const [at, ...others] = (await platform()).NetworkSettings.Ports[`${port}/tcp`] ?? []
+      t.same([at, others], [{ HostIp: '127.0.0.1', HostPort: String(port) }, []])
+      await api.call('DELETE', database)
     }
   )
 
@@ -353,6 +382,7 @@ async function prepare(t: Test, [program, ...args]: readonly [string, ...string[
     BUSBAR_PROXY_PORT: proxyPort,
     BUSBAR_DIRECT_HOST: directHost,
     BUSBAR_DIRECT_PORTS: directPorts,
+    BUSBAR_DATABASE_PORTS: databasePorts,
     BUSBAR_UID: uid,
     GIT_PRIVATE_HOSTS: 'allow',
     // Nothing is to be fetched from the world.
@@ -407,6 +437,21 @@ async function prepare(t: Test, [program, ...args]: readonly [string, ...string[
       })
     }
   }
+}
+
+/** What the server of a Redis at this port of the machine says. */
+async function ponged(port: number): Promise<string> {
+  const socket = connect({ host: '127.0.0.1', port, timeout: 5000 })
+  return await new Promise((resolve, reject) => {
+    socket.once('timeout', () => socket.destroy())
+    socket.once('error', reject)
+    socket.once('close', () => reject(new Error(`the port ${port} is closed`)))
+    socket.once('data', answer => {
+      resolve(String(answer))
+      socket.destroy()
+    })
+    socket.write('PING\r\n')
+  })
 }
 
 const inData = async (script: string): Promise<string> => {

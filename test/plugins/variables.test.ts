@@ -182,6 +182,7 @@ test('the built-in plugins say which of their variables cannot be used', async t
     ['builds', 'BUILD_TIMEOUT_MINUTES', 'soon'],
     ['builds', 'IMAGE_PULL_TIMEOUT_MINUTES', '0'],
     ['builds', 'GIT_PRIVATE_HOSTS', 'http://git.lan'],
+    ['databases', 'BUSBAR_DATABASE_PORTS', '5-1'],
     ['deployments', 'TASK_TIMEOUT_MINUTES', '1.5'],
     ['deployments', 'HEALTH_CHECK_INTERVAL_SECONDS', '-1'],
     ['direct', 'BUSBAR_DIRECT_PORTS', '5-1'],

@@ -221,6 +221,24 @@ export class DatabaseStore {
     )
   }
 
+  /** Numbers that no other database can have, those of what is being deleted included. */
+  async heldPorts(): Promise<readonly number[]> {
+    const rows = await this.db.sql<{ external_port: number }>(
+      'select external_port from $schema.database where external_port is not null'
+    )
+    return rows.map(row => row.external_port)
+  }
+
+  /** False where it has one by now, or is not to have any. */
+  async takePort(id: string, port: number): Promise<boolean> {
+    const rows = await this.db.sql(
+      `update $schema.database set external_port = ?
+      where id = ? and is_external and external_port is null and ${alive} returning id`,
+      [port, id]
+    )
+    return rows.length > 0
+  }
+
   /** False where it has another by now. */
   async releasePort(id: string, port: number | null): Promise<boolean> {
     const rows = await this.db.sql(

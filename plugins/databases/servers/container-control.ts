@@ -7,6 +7,7 @@ import type { DatabaseStore } from '../records/database-store.js'
 import { statusOf } from '../status/container-status.js'
 import { portsChanged, type StatusBoard } from '../status/status-board.js'
 import type { ControlHold, Controlled } from './control-hold.js'
+import type { ExternalReach } from './external-reach.js'
 import { removeSource } from './provisioner.js'
 import { limitRunning } from './resource-limits.js'
 import { stopGraceSeconds } from './server-container.js'
@@ -16,6 +17,7 @@ interface ContainerControlParts {
   readonly store: DatabaseStore
   readonly board: StatusBoard
   readonly hold: Pick<ControlHold, 'during'>
+  readonly reach: ExternalReach
   readonly db: Database
   readonly bus: Bus
   readonly clock: Clock
@@ -71,10 +73,11 @@ export class ContainerControl {
   }
 
   async setExternal(projectId: ProjectId, id: string, isEnabled: boolean): Promise<{ status: string }> {
-    const { db, bus, store, databases, clock } = this.parts
+    const { db, bus, store, databases, clock, reach } = this.parts
     const row = await databases.row(projectId, id)
     if (row.task !== null) throw problems.busy({ what: doing(row) })
     if (row.status !== 'running') throw problems.notRunning({ status: row.status })
+    if (isEnabled) await reach.check(id)
     await db.transaction(async tx => {
       await store.update(
         id,

@@ -1,17 +1,22 @@
+import { randomInt } from 'node:crypto'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import type { ContainerRuntime } from 'busbar/api/containers'
-import { type Bus, type Clock, type Log, type OptionalHandle, pause, Serial } from 'busbar/sdk'
+import { type Bus, type Clock, isProblem, type Log, type OptionalHandle, pause, Serial } from 'busbar/sdk'
+import { problems } from '../problems.js'
 import type { DatabaseStore } from '../records/database-store.js'
 import { portsChanged } from '../status/status-board.js'
+import type { ExternalReach } from './external-reach.js'
 
 interface ExternalPortsParts {
   readonly store: DatabaseStore
+  readonly reach: Pick<ExternalReach, 'look'>
   readonly runtime: OptionalHandle<ContainerRuntime>
   readonly bus: Bus
   readonly clock: Clock
   readonly log: Log
 }
 
+type Place = Awaited<ReturnType<ExternalReach['look']>>
 type ExternalRow = Awaited<ReturnType<DatabaseStore['external']>>[number]
 
 interface OpenPort {
@@ -21,8 +26,6 @@ interface OpenPort {
   target: ExternalRow
 }
 
-/** Nobody but this machine: others come through a tunnel. */
-const host = '127.0.0.1'
 const mostConnections = 500
 const lookEveryMs = 15_000
 const connectMs = 10_000
@@ -38,6 +41,8 @@ export class ExternalPorts {
   readonly #turns = new Serial()
   /** Those that could not be opened: why, and since when, by `clock.elapsed`. */
   readonly #refused = new Map<string, { readonly reason: string; readonly since: number }>()
+  /** Why none could be opened when that was asked last. */
+  #nowhere: string | undefined
 
   constructor(private readonly parts: ExternalPortsParts) {}
 
@@ -78,21 +83,42 @@ export class ExternalPorts {
     for (const row of rows) {
       const known = this.#open.get(row.id)
       if (known !== undefined) known.target = row
-      else await this.#listen(row)
+    }
+    const closed = rows.filter(({ id }) => !this.#open.has(id))
+    const place = closed.length === 0 ? undefined : await this.#look(closed)
+    if (place === undefined) return
+    for (const row of closed) await this.#listen(row, place)
+  }
+
+  /** Undefined where nothing can be opened: then no number is shown as the way to a database. */
+  async #look(closed: readonly ExternalRow[]): Promise<Place | undefined> {
+    const { reach, store, log } = this.parts
+    try {
+      const place = await reach.look()
+      this.#nowhere = undefined
+      return place
+    } catch (error) {
+      if (!isProblem(error)) throw error
+      if (this.#nowhere !== error.message)
+        log.warn({ reason: error.message }, 'no port can be opened for databases; trying again')
+      this.#nowhere = error.message
+      // An engine or a name server that is away says nothing: numbers are kept for when it is back.
+      if (error.code === problems.noExternalAccess.code)
+        for (const { id, external_port: port } of closed) await store.releasePort(id, port)
+      return undefined
     }
   }
 
-  async #listen(row: ExternalRow): Promise<void> {
-    const { store, clock, log } = this.parts
+  async #listen(row: ExternalRow, place: Place): Promise<void> {
+    const { clock, log } = this.parts
     try {
-      const opened = await open(row.external_port ?? 0)
+      const opened = await this.#openFor(row, place)
       const entry: OpenPort = { ...opened, sockets: new Set(), target: row }
       entry.server.on('connection', socket => {
         this.#forward(entry, socket)
       })
-      this.#open.set(row.id, entry)
+      if (row.external_port === entry.port || (await this.#take(row.id, entry))) this.#open.set(row.id, entry)
       this.#refused.delete(row.id)
-      if (row.external_port === null) await store.update(row.id, { external_port: entry.port })
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
       const before = this.#refused.get(row.id)
@@ -106,6 +132,26 @@ export class ExternalPorts {
       this.#refused.set(row.id, { reason, since })
       if (row.external_port !== null && now - since >= keptMs) await this.#giveUpPort(row)
     }
+  }
+
+  /** At the number that it has, or another where that does not lead here any more. */
+  async #openFor(
+    { id, external_port: port }: ExternalRow,
+    { address, ports }: Place
+  ): Promise<{ server: Server; port: number }> {
+    const { store } = this.parts
+    if (port !== null) {
+      if (ports === null || ports.includes(port)) return await open(address, port)
+      await store.releasePort(id, port)
+    }
+    if (ports === null) return await open(address, 0)
+    const held = new Set(await store.heldPorts())
+    // By chance: the one that another database had a moment ago is not the first to be had.
+    for (const free of shuffled(ports.filter(number => !held.has(number)))) {
+      const opened = await open(address, free).catch(() => undefined)
+      if (opened !== undefined) return opened
+    }
+    throw new Error('none of the ports of BUSBAR_DATABASE_PORTS is free')
   }
 
   async #giveUpPort({ id, external_port: port }: ExternalRow): Promise<void> {
@@ -162,16 +208,40 @@ export class ExternalPorts {
     })
   }
 
+  /** False, and it is closed again, where external access was turned off meanwhile. */
+  async #take(id: string, entry: OpenPort): Promise<boolean> {
+    let isTaken = false
+    try {
+      isTaken = await this.parts.store.takePort(id, entry.port)
+    } finally {
+      if (!isTaken) close(entry)
+    }
+    return isTaken
+  }
+
   #shut(id: string): void {
     const entry = this.#open.get(id)
     this.#open.delete(id)
     this.#refused.delete(id)
-    entry?.server.close()
-    for (const socket of entry?.sockets ?? []) socket.destroy()
+    if (entry !== undefined) close(entry)
   }
 }
 
-const open = async (port: number): Promise<{ server: Server; port: number }> =>
+function close({ server, sockets }: OpenPort): void {
+  server.close()
+  for (const socket of sockets) socket.destroy()
+}
+
+function shuffled(numbers: readonly number[]): number[] {
+  const all = [...numbers]
+  for (let left = all.length; left > 1; left--) {
+    const [one = 0] = all.splice(randomInt(left), 1)
+    all.push(one)
+  }
+  return all
+}
+
+const open = async (host: string, port: number): Promise<{ server: Server; port: number }> =>
   await new Promise((resolve, reject) => {
     const server = createServer({ allowHalfOpen: true })
     server.once('error', reject)

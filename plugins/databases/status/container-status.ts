@@ -12,6 +12,8 @@ const ended = (exitCode: number | null): Seen =>
     ? { status: 'stopped', reason: null }
     : { status: 'failed', reason: `its server ended with exit code ${exitCode}: its log says more` }
 
+/** By SIGKILL, as the kernel ends what it takes memory from. */
+const killedCode = 128 + 9
 const noMemory = { status: 'failed', reason: 'its server ended for want of memory' } as const
 
 /** The status after an event of its container; `isAsked`: somebody has asked for its end a moment ago. */
@@ -52,7 +54,10 @@ export function statusOf(
     case 'exited':
     case 'dead':
       if (current === 'stopped' || current === 'failed') return { status: current, reason: null }
-      return container?.oomKilled === true ? noMemory : ended(container?.exitCode ?? null)
+      // The engine says it of all that a program in them was taken from, however they ended later.
+      return container?.oomKilled === true && container.exitCode === killedCode
+        ? noMemory
+        : ended(container?.exitCode ?? null)
     // In transition: an event will follow.
     case 'created':
     case 'paused':

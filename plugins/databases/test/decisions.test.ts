@@ -11,6 +11,7 @@ import { engine as mongo } from '../engines/mongo.js'
 import { engine as postgres } from '../engines/postgres.js'
 import { majorOf, olderMajor } from '../engines/version.js'
 import { databaseSlug } from '../records/slug.js'
+import { decidePorts } from '../servers/external-reach.js'
 import { statusAfter, statusOf } from '../status/container-status.js'
 import { checkRoom } from '../upgrades/upgrade-room.js'
 import { assertSame } from '../upgrades/upgrade-runner.js'
@@ -43,7 +44,44 @@ void test('the status of a database follows its container', async t => {
     status: 'failed',
     reason: /memory/
   })
+  const afterShortage = (exitCode: number) =>
+    statusOf('running', { status: 'exited', exitCode, oomKilled: true })
+  t.equal(afterShortage(0).status, 'stopped', 'it took one process of the server, which was stopped later')
+  t.match(afterShortage(1), { status: 'failed', reason: /exit code 1/ }, 'or ended later for another reason')
   t.equal(statusOf('failed', { status: 'running', exitCode: 0, oomKilled: false }).status, 'running')
+})
+
+void test('external access is opened where the machine, and nobody else, has the port', async t => {
+  const machine = { bind: '127.0.0.1', address: '127.0.0.1', range: undefined, published: null }
+  t.same(decidePorts(machine), { ports: null }, 'any that is free')
+  t.same(decidePorts({ ...machine, range: { first: 7, last: 8 } }), { ports: [7, 8] })
+  for (const address of ['0.0.0.0', '192.0.2.1', '127.0.0.2'])
+    t.match(decidePorts({ ...machine, bind: address, address }), { reason: address }, address)
+
+  const at = (containerPort: number, host: string, hostPort = containerPort, protocol = 'tcp') => ({
+    host,
+    hostPort,
+    containerPort,
+    protocol
+  })
+  const inside = { bind: 'name', address: '172.18.0.2', range: { first: 7, last: 9 } }
+  const of = (...published: ReturnType<typeof at>[]) => decidePorts({ ...inside, published })
+  t.same(of(at(6, '127.0.0.1'), at(7, '127.0.0.1'), at(9, '127.0.0.1')), { ports: [7, 9] })
+  t.same(of(at(7, '127.0.0.1'), at(7, '::1'), at(8, '')), { ports: [7] })
+  t.match(of(), { reason: /no port .* is published/ })
+  t.match(of(at(7, '127.0.0.1', 17)), { reason: /no port .* is published/ }, 'under another number')
+  t.match(of(at(7, '127.0.0.1', 7, 'udp')), { reason: /no port .* is published/ })
+  t.match(of(at(7, '127.0.0.2')), { reason: /no port .* is published/ }, 'at another address')
+  t.match(of(at(7, '127.0.0.1'), at(7, '192.0.2.1')), { reason: /port 7 .* the network reaches/ })
+  t.match(of(at(8, '')), { reason: /port 8 .* the network reaches/ })
+
+  const published = [at(7, '127.0.0.1')]
+  t.match(decidePorts({ ...machine, published }), {
+    reason: /in a container/,
+    remedy: /BUSBAR_DATABASE_BIND/
+  })
+  t.match(decidePorts({ ...inside, range: undefined, published }), { remedy: /BUSBAR_DATABASE_PORTS/ })
+  t.match(decidePorts({ ...inside, bind: '0', address: '0.0.0.0', published }), { reason: /every project/ })
 })
 
 void test('an upgrade leads to no lower major version', async t => {
