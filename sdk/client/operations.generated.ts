@@ -6678,7 +6678,7 @@ export interface NamedOperations {
    */
   GetDatabaseDeletionImpact: 'GET /api/projects/{projectId}/databases/{databaseId}/deletion-impact'
   /**
-   * Set External Access. Opens a port of 127.0.0.1 of the machine that leads to the database, or closes it, with the connections that came by it. Its container goes on undisturbed. Reach the port by a tunnel of SSH.
+   * Set External Access. Opens a port of 127.0.0.1 of the machine that leads to the database, or closes it, with the connections that came by it. Its container goes on undisturbed. Reach the port by a tunnel of SSH. Where the platform runs in a container whose ports the machine does not have, it is refused.
    *
    * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
    */
