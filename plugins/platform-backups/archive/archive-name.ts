@@ -3,7 +3,7 @@
  * it is encrypted. Names of former releases, and of what is kept before a restore, say when alone.
  */
 const pattern =
-  /^busbar-(backup|before-restore)-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z(?:-([\da-f]{8})-[\da-f]{8})?\.tar\.gz(?:\.age)?$/
+  /^busbar-(backup|before-restore)-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z(?:-([\da-f]{8})(?:-[\da-f]{8}))?\.tar\.gz(?:\.age)?$/
 const digits = 8
 
 interface NamedArchive {
