@@ -94,7 +94,7 @@ async function provesGone(
   await until(async () => (await rows(running)) === 0, 'the restore to end', longMs)
   await until(async () => (await jobs()) === 0, 'its jobs to end', longMs)
   await until(async () => (await sparesOf(id)).length === 0, 'what was unpacked to go', longMs)
-  t.equal(await holders(), 0)
+  await until(async () => (await holders()) === 0, 'nobody to hold it', longMs)
   if (isVolume(what)) {
     await until(busy.isRunning, 'the application to run again', longMs)
     t.equal((await web.deployed('reload')).status, 'success', 'and it may be deployed')
