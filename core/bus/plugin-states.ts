@@ -20,7 +20,7 @@ export interface StateParts {
   readonly log: Log
 }
 
-export type StateRecord = ChannelRecord & { readonly current: NonNullable<ChannelRecord['current']> }
+type StateRecord = ChannelRecord & { readonly current: NonNullable<ChannelRecord['current']> }
 
 export const hasState = (record: ChannelRecord | undefined): record is StateRecord =>
   record?.current !== undefined

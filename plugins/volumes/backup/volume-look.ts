@@ -50,7 +50,7 @@ export async function hasApplication(db: Database, id: string): Promise<boolean>
   return rows.length > 0
 }
 
-export interface SeenApplication {
+interface SeenApplication {
   readonly project_id: string
   readonly name: string
   readonly slug: string
