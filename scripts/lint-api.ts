@@ -13,7 +13,7 @@ import { describeBuiltInChannels, describeBuiltIns } from './client/describe.js'
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const tools = join(root, 'scripts/lint-api')
 /** Of 17 800 lines most were the same answers, written out for each operation. What is left grows with the operations. */
-const mostLinesPerOperation = 85
+const mostLinesPerOperation = 86
 
 interface Description {
   readonly paths: Readonly<Record<string, object>>
