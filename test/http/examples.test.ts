@@ -82,8 +82,8 @@ async function fixture(client: TestClient, path: string): Promise<Readonly<Recor
   for (const { id } of found) if (!needsAda.test(path)) await client.delete(`/api/users/${id}`)
   if (found.length === 0 && needsAda.test(path)) await k.service(identity).createUser(ada)
   const ids: Record<string, string> = { pluginId: path.endsWith('/config') ? 'audit-logs' : 'api-reference' }
+  if (path.includes('{backupId}')) ids.backupId = randomUUID()
   const configFor = async (backedUp: string): Promise<void> => {
-    if (path.includes('{backupId}')) ids.backupId = randomUUID()
     if (path.includes('{configId}')) {
       const destinations = `/api/projects/${projectId}/backup-destinations`
       const config = {
@@ -186,6 +186,7 @@ const refused: Readonly<Record<string, string>> = {
   'POST /api/projects/{projectId}/databases/{databaseId}/external-access': 'E_DATABASE_BUSY_NOW',
   'POST /api/projects/{projectId}/databases/{databaseId}/restore': 'E_RESTORE_BACKUP',
   'POST /api/projects/{projectId}/databases/{databaseId}/upgrade': 'E_DATABASE_BUSY_NOW',
+  'POST /api/projects/{projectId}/orphaned-volume-backups/{backupId}/restore': 'E_BACKUP_NOT_FOUND',
   'POST /api/projects/{projectId}/applications/{applicationId}/rollback': 'E_ROLLBACK_FOREIGN',
   'POST /api/projects/{projectId}/applications/{applicationId}/terminal': 'E_TERMINAL_NO_CONTAINER',
   'PUT /api/projects/{projectId}/transfer': 'E_PROJECT_NO_SUCH_USER',
