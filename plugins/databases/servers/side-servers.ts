@@ -1,7 +1,13 @@
 import { pipeline } from 'node:stream/promises'
 import type { ContainerProgram, ContainerRuntime } from 'busbar/api/containers'
 import { settleAll } from 'busbar/sdk'
-import { type DatabaseEngine, type DumpChoice, type EngineCommand, restoredMark } from '../api.js'
+import {
+  type DatabaseEngine,
+  type DumpChoice,
+  type DumpGuide,
+  type EngineCommand,
+  restoredMark
+} from '../api.js'
 import type { DatabaseRow } from '../records/database-row.js'
 import { type SideRole, sideName } from '../records/slug.js'
 import { removeNamed } from './provisioner.js'
@@ -22,6 +28,8 @@ export interface SideServer {
 const keptTail = 1024
 const notWhole = new Error('the dump is not whole: its end is missing')
 const mostCountLines = 1_000_000
+const rolesNotMade = 'roles that the dump names could not be made'
+const rolesLeft = 'roles that were made for the dump could not be put right'
 /** Of what SIGKILL has ended: the end of a container is that of all that runs in it. */
 const killedCode = 137
 const killed = 'it was killed before its end: its server has ended, or no memory was left'
@@ -111,31 +119,58 @@ export class SideServers {
     end: AbortController
   ): Promise<void> {
     const { engine, database } = await this.servers.engineOf(row)
-    const program = await this.#program(containerId, dumpOf(engine).restore(database, choice), end.signal)
-    const feed = pipeline(content, program.input).catch((error: unknown) => {
+    const dump = dumpOf(engine)
+    const guide = dump.guide?.(database, choice) ?? null
+    const program = await this.#program(containerId, dump.restore(database, choice), end.signal)
+    const guided = guide === null ? content : this.#guided({ containerId, row }, content, guide, end.signal)
+    const feed = pipeline(guided, program.input).catch((error: unknown) => {
       // A program that ends early takes no more; how it ended says more than that.
       if (!end.signal.aborted && !isCut(error)) end.abort(error)
     })
     const [tail] = await settleAll([tailOf(program), feed])
     await ended(program, 'the restore', row, this.servers)
     if (!tail.trimEnd().endsWith(restoredMark)) throw notWhole
+    const after = guide?.after() ?? null
+    if (after !== null) await this.#run({ containerId, row }, after, rolesLeft, end.signal)
+  }
+
+  async *#guided(
+    server: SideServer,
+    content: AsyncIterable<Buffer>,
+    guide: DumpGuide,
+    signal: AbortSignal
+  ): AsyncGenerator<Buffer> {
+    for await (const piece of content) {
+      const before = guide.before(piece)
+      if (before !== null) await this.#run(server, before, rolesNotMade, signal)
+      yield piece
+    }
   }
 
   /** See `EngineDump.claim`. */
   async claim({ containerId, row }: SideServer, signal: AbortSignal): Promise<void> {
     const { engine, database } = await this.servers.engineOf(row)
     const command = dumpOf(engine).claim(database)
-    if (command === null) return
+    if (command !== null)
+      await this.#run({ containerId, row }, command, 'its own user could not be made', signal)
+  }
+
+  /** `failure`: what is said before the words of a program that ends with another code than 0. */
+  async #run(
+    { containerId, row }: SideServer,
+    { argv, env }: EngineCommand,
+    failure: string,
+    signal: AbortSignal
+  ): Promise<void> {
     const errors: string[] = []
-    const exitCode = await this.runtime.exec(containerId, command.argv, {
-      env: command.env,
+    const exitCode = await this.runtime.exec(containerId, argv, {
+      env,
       signal,
       onLine: ({ text }) => {
         if (errors.length < 5) errors.push(text)
       }
     })
-    if (exitCode !== 0)
-      throw new Error(`its own user could not be made: ${this.servers.clean(row, errors.join('; '))}`)
+    if (exitCode !== 0) throw new Error(`${failure}: ${this.servers.clean(row, errors.join('; '))}`)
   }
 
   /** How many rows or keys there are, by the names of databases. */

@@ -160,7 +160,10 @@ export async function untilEnded(ann: TestClient, path: string, what: 'backups' 
 export async function untilDrilled(ann: TestClient, path: string, backupId: string) {
   return await until(
     async () => {
-      const all = (await ann.get(`${path}/backups`)).body as Array<{ id: string; proof: { status: string } }>
+      const { status, body } = await ann.get(`${path}/backups`)
+      // It was asked too often.
+      if (status === 429) return undefined
+      const all = body as Array<{ id: string; proof: { status: string } }>
       const proof = all.find(one => one.id === backupId)?.proof
       return proof?.status === 'proven' || proof?.status === 'failed' ? proof : undefined
     },
