@@ -43,7 +43,8 @@ async function ran(
         resolve({ code: error === null ? 0 : Number(error.code ?? -1), output, errors })
       }
     )
-    child.stdin?.end('a dump')
+    // Some read nothing of it.
+    child.stdin?.on('error', () => {}).end('a dump')
   })
 }
 
