@@ -68,7 +68,10 @@ export interface Events {
   emitEach<T>(event: DomainEvent<T>, facts: readonly T[], tx: Tx): Promise<void>
 }
 
-/** Live data: at most once, ordered per channel. A message without subscribers costs nothing. */
+/**
+ * Live data: at most once, ordered per channel. A message without subscribers costs nothing, but for one that tells a state
+ * (`ChannelSpec.current`), which goes to all processes.
+ */
 export interface Bus {
   /** Of at most 1 MiB as JSON; what is longer is told nobody, and logged. */
   publish(channel: string, event: string, data: unknown): void

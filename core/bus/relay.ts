@@ -21,7 +21,8 @@ export type Relay = ReturnType<typeof createRelay>
 
 /**
  * Live messages between processes over LISTEN and NOTIFY. Each process announces which channels
- * have a subscriber with it, and sends only what another process has subscribers for; alone, it sends nothing but `hello`.
+ * have a subscriber with it, and sends only what another process has subscribers for, and states; alone, it sends nothing but `hello`
+ * and these.
  * How many sockets users have is announced too: what a user may have is theirs in all processes together.
  */
 export function createRelay({ signals, log, clock = systemClock() }: RelayOptions) {
